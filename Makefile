@@ -1,0 +1,52 @@
+# snowflake: unique, time-ordered ids inside PostgreSQL
+#
+#	make, make install, make installcheck	as with any PGXS extension; PG_CONFIG=... selects the server
+#	make test	everything that shows that it works; installs the packages that are missing
+#	make demo	three private servers, an orders table over them, and what comes out
+#	make bench	the speed, as ratios within one run
+
+EXTENSION = snowflake
+EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
+MODULE_big = snowflake
+PGFILEDESC = "snowflake - unique, time-ordered ids"
+
+CORE_OBJS = $(patsubst %.cpp,%.o,$(wildcard src/core/*.cpp))
+OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp))
+HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h)
+
+# The extension's SQL, one file for each subject.
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql)
+DATA_built = $(EXTENSION)--$(EXTVERSION).sql
+DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)
+
+REGRESS = $(patsubst sql/%.sql,%,$(wildcard sql/*.sql))
+REGRESS_OPTS = --temp-instance=./tmp_check --temp-config=test/snowflake.conf
+
+EXTRA_CLEAN = tmp_check test/unit/build test/simulation/build bench/build
+
+PG_CONFIG = pg_config
+CORE_FLAGS = -std=c++20 -Wall -Wextra -fno-exceptions -fno-rtti
+PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server) -Isrc -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
+# fmgr functions need not look at their one parameter.
+PG_CXXFLAGS = $(CORE_FLAGS) -Wno-unused-parameter $(if $(WERROR),-Werror)
+
+# The compiler's start files would only run constructors that this library does not have.
+SHLIB_LINK = -nostartfiles
+
+# The build needs packages that a fresh machine does not have: these targets fetch them before PGXS is looked for.
+PACKAGE_TARGETS = test demo bench
+ifneq (,$(filter $(PACKAGE_TARGETS),$(MAKECMDGOALS)))
+ifneq (ok,$(shell PG_CONFIG="$(PG_CONFIG)" tools/packages $(filter $(PACKAGE_TARGETS),$(MAKECMDGOALS)) >&2 && echo ok))
+$(error could not install the packages that are missing)
+endif
+endif
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# PGXS has no rule for the flags of C++ bitcode, and no dependency on headers.
+COMPILE.cxx.bc += $(PG_CXXFLAGS)
+$(OBJS) $(OBJS:.o=.bc): $(HEADER_FILES)
+
+$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
+	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit'; cat $(SQL_PARTS); } > $@

@@ -1,0 +1,706 @@
+/*
+ * generator.h
+ *		The generator: takes ids from the one 64-bit word that all backends of a
+ *		server share.
+ *
+ * An id is a place on the plane node x time.  A server issues ids only inside
+ * the claim that it holds: its node number, up to a limit that was made durable
+ * before the first id below it.  So ids never repeat, whatever the clock does;
+ * the clock only decides how soon one can be had.
+ *
+ * The word holds the last id, its bits rearranged:
+ *
+ *		held : 1 | tick | sequence | node
+ *
+ * tick and sequence together count steps; adding one step carries from the
+ * sequence into the tick by itself.  A swap of the word is the issue of an id,
+ * so ids increase in the order of the swaps.  held says whether there is a
+ * claim; without one the place is kept, but nothing is issued.
+ *
+ * Who may touch what:
+ *	word		anybody, by compare-and-swap from a word that is held; to take or
+ *				end a claim, under the lock
+ *	limit, claim_start, highest_issued, claim_count
+ *				written under the lock, limit and claim_count read without it
+ *	the rest	anybody; wrong values would cost time or a counter, never an id
+ *
+ * Memory order.  Whoever publishes stores limit before word (release); a taker
+ * loads word (acquire), then limit, then swaps: a word that it swaps successfully
+ * was published after the limit that it checked, or is older, or has come back to
+ * the same value in a later claim.  The last case is possible only after
+ * set_limit() went back; the limit is therefore loaded again after the swap.
+ *
+ * Everything outside is handed in as an Environment (see below): PostgreSQL in
+ * the server, threads and simulated machines in the tests.  Its functions may
+ * leave by longjmp(), which also releases the lock: nothing here needs unwinding,
+ * and whatever was changed until then is a state in which another can go on.
+ */
+#ifndef SNOWFLAKE_CORE_GENERATOR_H
+#define SNOWFLAKE_CORE_GENERATOR_H
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+
+#include "core/id.h"
+#include "core/layout.h"
+
+namespace snowflake
+{
+
+constexpr int64_t ns_per_us = 1000;
+constexpr int64_t ns_per_ms = 1000 * 1000;
+
+/* The word's bit that says whether a claim is held; the fields take at most the other 63. */
+constexpr uint64_t held = uint64_t{1} << 63;
+
+/* An offset of the wall clock against CLOCK_BOOTTIME that was not looked at yet. */
+constexpr int64_t no_offset = INT64_MIN;
+
+/* A wall clock that goes back by less is not worth counting, and may be a measuring error. */
+constexpr int64_t rollback_threshold_ns = ns_per_ms;
+
+/* A long wait looks at the clock again this often: it may have been put right. */
+constexpr int64_t longest_wait_ns = 100 * ns_per_ms;
+
+/* Where the sequence starts in a tick that follows an unfilled one. */
+enum class SequenceStart
+{
+	subtick,					/* at the clock's fraction of the tick */
+	zero,
+	random,						/* somewhere in the lower half */
+};
+
+struct Options
+{
+	SequenceStart sequence_start;
+	int64_t		max_drift_us;
+	int64_t		max_wait_ns;
+	int64_t		reserve_ahead_us;
+	int64_t		max_forward_jump_ns;
+};
+
+/* The wall clock, and its offset against CLOCK_BOOTTIME at the same moment. */
+struct ClockReading
+{
+	int64_t		wall_ns;
+	int64_t		offset_ns;
+};
+
+/* Atomic is std::atomic<uint64_t> or what behaves like it. */
+template <typename Atomic>
+struct SharedState
+{
+	alignas(64) Atomic word;
+
+	/* Ticks below this one may be issued. */
+	alignas(64) Atomic limit;
+
+	/* The furthest limit that somebody has set out to reserve before it was needed. */
+	Atomic		target;
+
+	/* Counts changes of the claim; a reservation that was begun before one is not published. */
+	Atomic		claim_count;
+
+	/* The first step of the claim: the word is below it until an id was issued. */
+	Atomic		claim_start;
+
+	/* The last step of any claim that ended; 0 for none. */
+	Atomic		highest_issued;
+
+	/* As int64_t: the greatest offset at which a reservation was made. */
+	Atomic		believed_offset;
+
+	/* As int64_t: the offset that was seen last, and the one last refused: each change counts once. */
+	Atomic		seen_offset;
+	Atomic		refused_offset;
+
+	/* Statistics that are too rare to matter; the environment counts the ids and the waits. */
+	alignas(64) Atomic reservations;
+	Atomic		clock_rollbacks;
+	Atomic		max_rollback_ns;
+	Atomic		forward_jumps;
+
+	void		initialize() noexcept
+	{
+		for (Atomic *zero : {&word, &limit, &target, &claim_count, &claim_start, &highest_issued, &reservations,
+							 &clock_rollbacks, &max_rollback_ns, &forward_jumps})
+			zero->store(0, std::memory_order_relaxed);
+		for (Atomic *none : {&believed_offset, &seen_offset, &refused_offset})
+			none->store(static_cast<uint64_t>(no_offset), std::memory_order_relaxed);
+	}
+};
+
+/* What a claim starts from. */
+struct ClaimSource
+{
+	uint64_t	node;
+	int64_t		durable_us;		/* the durable limit, Unix microseconds; 0 where there was none */
+};
+
+/*
+ * What the generator needs from outside.
+ *
+ * now_ns()				the clock, Unix nanoseconds
+ * read_clock()			the clock and its offset
+ * lock(), unlock()		one lock for the server; held for moments only
+ * claim_source()		called under the lock
+ * prepare_limit()		checks that the limit can be written; not under the lock
+ * advance_limit(us)	starts to make the limit durable, never backwards; under the lock
+ * flush_limit()		waits until what advance_limit() started is durable
+ * set_limit(us)		starts to set the limit, backwards too; under the lock
+ * wait(ns, first)		waits, interruptibly, about so long; returns the time on CLOCK_BOOTTIME, ns;
+ *						first: it is the first wait of this call
+ * clock_ahead(now, us)	the clock of the first claim lies further past the durable limit than max_forward_jump
+ */
+template <typename E>
+concept Environment = requires(E e, int64_t ns)
+{
+	{ e.now_ns() } -> std::same_as<int64_t>;
+	{ e.read_clock() } -> std::same_as<ClockReading>;
+	e.lock();
+	e.unlock();
+	{ e.claim_source() } -> std::same_as<ClaimSource>;
+	e.prepare_limit();
+	e.advance_limit(ns);
+	e.flush_limit();
+	e.set_limit(ns);
+	{ e.wait(ns, true) } -> std::same_as<int64_t>;
+	e.clock_ahead(ns, ns);
+};
+
+enum class Failure
+{
+	none,
+	behind,						/* the next id lies ahead of the clock, further than may be waited for */
+	forward_jump,				/* the wall clock jumped forward and is not believed */
+	epoch_ahead,				/* the layout's epoch lies in the future */
+	exhausted,					/* the layout's time has run out */
+	issued_above,				/* set_limit() below ids that were issued */
+};
+
+/* What take() returns; the last three say why there was a failure. */
+struct Taken
+{
+	Failure		failure;
+	uint64_t	first_step;		/* of count successive ones in one tick */
+	int64_t		count;
+	uint64_t	node;
+
+	int64_t		now_ns;
+	int64_t		tick;			/* that the next id would lie in */
+	int64_t		excess_ns;		/* what had to be waited for, or how far the clock jumped */
+};
+
+template <typename Atomic, Environment Env>
+class Generator
+{
+public:
+	/* The layout must outlive the generator, and generating with it must be possible: timestamp highest. */
+	Generator(SharedState<Atomic> &state, const Layout &layout, Env &env) noexcept
+		: state_(state), env_(env), node_bits_(layout.node_bits), sequence_bits_(layout.sequence_bits),
+		  last_tick_(layout.last_tick()), tick_us_(layout.tick_us), tick_ns_(layout.tick_us * ns_per_us),
+		  epoch_us_(layout.epoch_us),
+		  epoch_ns_(layout.epoch_us > INT64_MAX / ns_per_us ? INT64_MAX : layout.epoch_us * ns_per_us)
+	{
+	}
+
+	void set_options(const Options &options) noexcept
+	{
+		options_ = options;
+		max_drift_ = options.max_drift_us / tick_us_;
+		half_ahead_ = options.reserve_ahead_us / tick_us_ / 2;
+	}
+
+	/*
+	 * Takes the next ids: up to wanted of them, fewer where the tick has no more.
+	 * Waits for the clock where it may, reserves where it must.
+	 */
+	Taken take(int64_t wanted) noexcept
+	{
+		int64_t		waited = 0;
+
+		for (;;)
+		{
+			uint64_t	old = state_.word.load(std::memory_order_acquire);
+
+			if (!(old & held))
+			{
+				Taken		failed{};
+
+				if (!claim(&failed))
+					return failed;
+				continue;
+			}
+
+			int64_t		now = env_.now_ns();
+			int64_t		now_tick = tick_of(now);
+
+			if (now < last_now_)
+				see_clock();
+			last_now_ = now;
+			if (now_tick > last_tick_)
+				return failure(Failure::exhausted, now, now_tick, 0);
+
+			uint64_t	next = step_after(step_of(old), now, now_tick);
+			int64_t		tick = tick_of_step(next);
+
+			if (tick > last_tick_)
+				return failure(Failure::exhausted, now, tick, 0);
+			if (tick > now_tick + max_drift_)
+			{
+				int128		ahead = int128{tick - max_drift_} * tick_ns_ + epoch_ns_ - now;
+				int64_t		wait = ahead > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ahead);
+
+				if (wait > tick_ns_)
+				{
+					see_clock();
+					if (wait > options_.max_wait_ns - waited)
+						return failure(Failure::behind, now, tick, wait);
+				}
+				waited += env_.wait(std::min(wait, longest_wait_ns), waited == 0);
+				continue;
+			}
+
+			int64_t		limit = load_limit();
+
+			if (tick >= limit || (limit - tick <= half_ahead_ && limit <= last_tick_ && !being_reserved(limit)))
+			{
+				Taken		failed{};
+
+				if (!reserve(tick, tick >= limit, &failed))
+					return failed;
+				continue;
+			}
+
+			int64_t		count = std::min(wanted, left_in_tick(next));
+			uint64_t	last = next + static_cast<uint64_t>(count) - 1;
+
+			if (!state_.word.compare_exchange_weak(old, held | last << node_bits_ | node_of(old),
+												   std::memory_order_acq_rel, std::memory_order_relaxed))
+				continue;
+
+			/* Was the word another claim's that looked the same?  Then these ids lie above its limit: not issued. */
+			if (tick >= load_limit())
+				continue;
+
+			return {Failure::none, next, count, node_of(old), now, tick, 0};
+		}
+	}
+
+	/*
+	 * Makes all later ids lie in ticks after this one, durably.  Never goes back.
+	 * The caller has checked that the tick is in the layout and not far ahead.
+	 */
+	Taken advance_past(int64_t tick) noexcept
+	{
+		for (;;)
+		{
+			Taken		failed{};
+			uint64_t	claim_count = load(state_.claim_count);
+
+			if (!(load(state_.word) & held))
+			{
+				if (!claim(&failed))
+					return failed;
+				continue;
+			}
+			if (!make_durable(claim_count, tick + 1))
+				continue;
+
+			env_.lock();
+
+			bool		same_claim = load(state_.claim_count) == claim_count && (load(state_.word) & held);
+
+			if (same_claim)
+			{
+				raise_limit(tick + 1);
+				if (tick_of_step(step_of(load(state_.word))) <= tick)
+				{
+					uint64_t	old = end_claim();
+
+					if (tick_of_step(step_of(old)) <= tick)
+						start_claim(tick + 1, node_of(old));
+					else
+						state_.word.store(old, std::memory_order_release);
+				}
+			}
+			env_.unlock();
+			if (same_claim)
+				return failed;
+		}
+	}
+
+	/*
+	 * Moves the durable limit, backwards too.  Refused below what this server
+	 * has issued since it started; what was issued before that, only the caller
+	 * can know.  The next id starts from the new limit.
+	 */
+	Taken set_limit(int64_t limit_us) noexcept
+	{
+		env_.prepare_limit();
+		env_.lock();
+
+		uint64_t	old = load(state_.word);
+
+		if (old & held)
+			old = end_claim();
+
+		uint64_t	issued = load(state_.highest_issued);
+
+		if (issued != 0 && begin_us(tick_of_step(issued) + 1) > limit_us)
+		{
+			if (old & held)
+				state_.word.store(old, std::memory_order_release);
+			env_.unlock();
+			return failure(Failure::issued_above, 0, tick_of_step(issued), 0);
+		}
+		state_.claim_count.fetch_add(1, std::memory_order_acq_rel);
+		state_.limit.store(0, std::memory_order_release);
+		state_.believed_offset.store(static_cast<uint64_t>(no_offset), std::memory_order_relaxed);
+		env_.set_limit(limit_us);
+		env_.unlock();
+		env_.flush_limit();
+		return {};
+	}
+
+	/* Believes the wall clock as it is now. */
+	void accept_clock() noexcept
+	{
+		int64_t		offset = env_.read_clock().offset_ns;
+
+		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
+		state_.seen_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
+	}
+
+	/* The newest id's step, and its node; false where this server has issued none since it started. */
+	bool newest(uint64_t *step, uint64_t *node) const noexcept
+	{
+		uint64_t	word = load(state_.word);
+
+		*node = node_of(word);
+		*step = step_of(word);
+		if (*step < load(state_.claim_start))
+			*step = load(state_.highest_issued);
+		return *step != 0;
+	}
+
+	/* When a tick begins, Unix microseconds; INT64_MAX where 64 bits do not hold it. */
+	int64_t begin_us(int64_t tick) const noexcept
+	{
+		int128		us = int128{tick} * tick_us_ + epoch_us_;
+
+		return us > INT64_MAX ? INT64_MAX : static_cast<int64_t>(us);
+	}
+
+	int64_t tick_of_step(uint64_t step) const noexcept
+	{
+		return static_cast<int64_t>(step >> sequence_bits_);
+	}
+
+	uint64_t sequence_of_step(uint64_t step) const noexcept
+	{
+		return step & ((uint64_t{1} << sequence_bits_) - 1);
+	}
+
+private:
+	static uint64_t load(const Atomic &value) noexcept
+	{
+		return value.load(std::memory_order_acquire);
+	}
+
+	int64_t load_limit() const noexcept
+	{
+		return static_cast<int64_t>(load(state_.limit));
+	}
+
+	static Taken failure(Failure failure, int64_t now, int64_t tick, int64_t excess_ns) noexcept
+	{
+		return {failure, 0, 0, 0, now, tick, excess_ns};
+	}
+
+	uint64_t step_of(uint64_t word) const noexcept
+	{
+		return (word & ~held) >> node_bits_;
+	}
+
+	uint64_t node_of(uint64_t word) const noexcept
+	{
+		return word & ((uint64_t{1} << node_bits_) - 1);
+	}
+
+	int64_t left_in_tick(uint64_t step) const noexcept
+	{
+		return static_cast<int64_t>((uint64_t{1} << sequence_bits_) - sequence_of_step(step));
+	}
+
+	/* The tick that a time lies in, negative before the epoch. */
+	int64_t tick_of(int64_t now) const noexcept
+	{
+		uint64_t	tick_ns = static_cast<uint64_t>(tick_ns_);
+
+		if (now >= epoch_ns_)
+			return static_cast<int64_t>(static_cast<uint64_t>(now - epoch_ns_) / tick_ns);
+		return -1 - static_cast<int64_t>((static_cast<uint64_t>(epoch_ns_) - static_cast<uint64_t>(now) - 1) / tick_ns);
+	}
+
+	/* The first tick that begins at or after a time. */
+	int64_t tick_from_us(int128 us) const noexcept
+	{
+		int128		ticks = us <= epoch_us_ ? 0 : (us - epoch_us_ + tick_us_ - 1) / tick_us_;
+
+		return ticks > last_tick_ ? last_tick_ + 1 : static_cast<int64_t>(ticks);
+	}
+
+	/*
+	 * The step after old at this time.  Where old's tick was filled and the one
+	 * after it is now's, the count goes on at that one's beginning: waking up
+	 * late from the wait for it loses no ids.
+	 */
+	uint64_t step_after(uint64_t old, int64_t now, int64_t now_tick) const noexcept
+	{
+		if (tick_of_step(old) >= now_tick)
+			return old + 1;
+
+		uint64_t	begin = static_cast<uint64_t>(now_tick) << sequence_bits_;
+
+		return old + 1 == begin ? begin : begin + sequence_start(now, now_tick);
+	}
+
+	uint64_t sequence_start(int64_t now, int64_t now_tick) const noexcept
+	{
+		switch (options_.sequence_start)
+		{
+			case SequenceStart::subtick:
+				{
+					int128		fraction = now - epoch_ns_ - now_tick * tick_ns_;
+
+					return static_cast<uint64_t>((fraction << sequence_bits_) / tick_ns_);
+				}
+			case SequenceStart::random:
+				return mix(static_cast<uint64_t>(now)) & ((uint64_t{1} << (sequence_bits_ - 1)) - 1);
+			case SequenceStart::zero:
+				break;
+		}
+		return 0;
+	}
+
+	/*
+	 * A number that looks random, from the clock's nanoseconds: the finalizer of
+	 * splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+	 * generators, OOPSLA 2014).  Only its spread matters, not what it is.
+	 */
+	static uint64_t mix(uint64_t x) noexcept
+	{
+		x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+		x = (x ^ x >> 27) * 0x94d049bb133111eb;
+		return x ^ x >> 31;
+	}
+
+	bool being_reserved(int64_t limit) const noexcept
+	{
+		return static_cast<int64_t>(load(state_.target)) > limit;
+	}
+
+	/*
+	 * Takes the claim: starts in the first tick that begins at or after the
+	 * clock, the durable limit and every id that this server has issued, whatever
+	 * layout or node number came before.  Nothing is reserved yet.
+	 */
+	bool claim(Taken *failed) noexcept
+	{
+		env_.lock();
+		if (load(state_.word) & held)
+		{
+			env_.unlock();
+			return true;
+		}
+
+		ClaimSource source = env_.claim_source();
+		ClockReading clock = env_.read_clock();
+		int64_t		issued_end = load(state_.highest_issued) == 0 ? 0 : tick_of_step(load(state_.highest_issued)) + 1;
+		/* The clock in microseconds, rounded up; tick 0 is left out, so that there is a step before the first. */
+		int128		now_us = (int128{clock.wall_ns} + ns_per_us - 1) / ns_per_us;
+		int64_t		start = std::max({tick_from_us(now_us), tick_from_us(source.durable_us), issued_end, int64_t{1}});
+		bool		first = static_cast<int64_t>(load(state_.believed_offset)) == no_offset;
+
+		if (clock.wall_ns < epoch_ns_ && start == 1)
+			*failed = failure(Failure::epoch_ahead, clock.wall_ns, 0, epoch_ns_ - clock.wall_ns);
+		else if (start > last_tick_)
+			*failed = failure(Failure::exhausted, clock.wall_ns, start, 0);
+		else
+			start_claim(start, source.node);
+		env_.unlock();
+		if (failed->failure != Failure::none)
+			return false;
+
+		/* There is nothing yet to compare the clock with but the durable limit. */
+		if (first && source.durable_us > 0 &&
+			now_us - source.durable_us > options_.max_forward_jump_ns / ns_per_us)
+			env_.clock_ahead(clock.wall_ns, source.durable_us);
+		if (int128{source.durable_us} - now_us > options_.reserve_ahead_us + options_.max_drift_us + tick_us_)
+			count_rollback(static_cast<int64_t>(std::min<int128>((int128{source.durable_us} - now_us) * ns_per_us, INT64_MAX)));
+		return true;
+	}
+
+	/* Publishes a claim that starts at a tick, nothing reserved.  Under the lock; there must be no claim. */
+	void start_claim(int64_t tick, uint64_t node) noexcept
+	{
+		uint64_t	step = static_cast<uint64_t>(tick) << sequence_bits_;
+
+		if (load_limit() < tick)
+		{
+			state_.limit.store(static_cast<uint64_t>(tick), std::memory_order_release);
+			state_.target.store(static_cast<uint64_t>(tick), std::memory_order_relaxed);
+		}
+		state_.claim_start.store(step, std::memory_order_release);
+		state_.word.store(held | (step - 1) << node_bits_ | node, std::memory_order_release);
+	}
+
+	/* Ends the claim and returns its last word, held.  Under the lock. */
+	uint64_t end_claim() noexcept
+	{
+		uint64_t	old = state_.word.fetch_and(~held, std::memory_order_acq_rel);
+
+		if (step_of(old) >= load(state_.claim_start))
+			state_.highest_issued.store(step_of(old), std::memory_order_release);
+		return old;
+	}
+
+	/* Never lowers it.  Under the lock. */
+	void raise_limit(int64_t limit) noexcept
+	{
+		if (limit > load_limit())
+			state_.limit.store(static_cast<uint64_t>(limit), std::memory_order_release);
+	}
+
+	/* Makes the ticks below limit durable for the claim; false where the claim has changed. */
+	bool make_durable(uint64_t claim_count, int64_t limit) noexcept
+	{
+		env_.prepare_limit();
+		env_.lock();
+
+		bool		same_claim = load(state_.claim_count) == claim_count;
+
+		if (same_claim)
+			env_.advance_limit(begin_us(limit));
+		env_.unlock();
+		if (same_claim)
+			env_.flush_limit();
+		return same_claim;
+	}
+
+	/*
+	 * Reserves time for a tick and reserve_ahead more.  needed says that nothing
+	 * can be issued before; otherwise it is done early, by one backend for all.
+	 * False with the failure where the clock is not believed; true where it was
+	 * done or the caller should look again.
+	 */
+	bool reserve(int64_t tick, bool needed, Taken *failed) noexcept
+	{
+		uint64_t	claim_count = load(state_.claim_count);
+		ClockReading clock = env_.read_clock();
+		int64_t		believed = static_cast<int64_t>(load(state_.believed_offset));
+
+		see_offset(clock.offset_ns);
+		if (believed != no_offset && clock.offset_ns - believed > options_.max_forward_jump_ns)
+		{
+			refuse_offset(clock.offset_ns);
+			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, clock.offset_ns - believed);
+			return false;
+		}
+		/* The clock that asked for this tick may have gone since: it is not what is reserved by. */
+		if (tick > tick_of(clock.wall_ns) + max_drift_)
+			return true;
+
+		int128		from_us = std::max<int128>(clock.wall_ns / ns_per_us, begin_us(tick));
+		int64_t		limit = std::max(tick_from_us(from_us + options_.reserve_ahead_us), tick + 1);
+
+		if (!needed)
+		{
+			uint64_t	target = load(state_.target);
+
+			if (static_cast<int64_t>(target) > load_limit() || static_cast<int64_t>(target) >= limit ||
+				!state_.target.compare_exchange_strong(target, static_cast<uint64_t>(limit),
+													   std::memory_order_acq_rel, std::memory_order_relaxed))
+				return true;
+		}
+		if (!make_durable(claim_count, limit))
+			return true;
+		state_.reservations.fetch_add(1, std::memory_order_relaxed);
+
+		env_.lock();
+		if (load(state_.claim_count) == claim_count)
+		{
+			raise_limit(limit);
+			if (clock.offset_ns > static_cast<int64_t>(load(state_.believed_offset)))
+				state_.believed_offset.store(static_cast<uint64_t>(clock.offset_ns), std::memory_order_relaxed);
+		}
+		env_.unlock();
+		return true;
+	}
+
+	void see_clock() noexcept
+	{
+		see_offset(env_.read_clock().offset_ns);
+	}
+
+	/* Counts a wall clock that went back, once. */
+	void see_offset(int64_t offset) noexcept
+	{
+		uint64_t	seen = load(state_.seen_offset);
+		int64_t		change = static_cast<int64_t>(seen) == no_offset ? 0 : offset - static_cast<int64_t>(seen);
+
+		if (static_cast<int64_t>(seen) != no_offset && change < rollback_threshold_ns && change > -rollback_threshold_ns)
+			return;
+		if (state_.seen_offset.compare_exchange_strong(seen, static_cast<uint64_t>(offset),
+													   std::memory_order_relaxed, std::memory_order_relaxed) && change < 0)
+			count_rollback(-change);
+	}
+
+	void count_rollback(int64_t ns) noexcept
+	{
+		uint64_t	most = load(state_.max_rollback_ns);
+
+		state_.clock_rollbacks.fetch_add(1, std::memory_order_relaxed);
+		while (most < static_cast<uint64_t>(ns) &&
+			   !state_.max_rollback_ns.compare_exchange_weak(most, static_cast<uint64_t>(ns),
+															 std::memory_order_relaxed, std::memory_order_relaxed))
+			;
+	}
+
+	/* Counts a forward jump that is not believed, once. */
+	void refuse_offset(int64_t offset) noexcept
+	{
+		uint64_t	refused = load(state_.refused_offset);
+		bool		known = static_cast<int64_t>(refused) != no_offset &&
+			offset - static_cast<int64_t>(refused) < rollback_threshold_ns &&
+			static_cast<int64_t>(refused) - offset < rollback_threshold_ns;
+
+		if (!known && state_.refused_offset.compare_exchange_strong(refused, static_cast<uint64_t>(offset),
+																	std::memory_order_relaxed, std::memory_order_relaxed))
+			state_.forward_jumps.fetch_add(1, std::memory_order_relaxed);
+	}
+
+	SharedState<Atomic> &state_;
+	Env		   &env_;
+
+	const int	node_bits_;
+	const int	sequence_bits_;
+	const int64_t last_tick_;
+	const int64_t tick_us_;
+	const int64_t tick_ns_;
+	const int64_t epoch_us_;
+	const int64_t epoch_ns_;
+
+	Options		options_{};
+	int64_t		max_drift_ = 0;	/* ticks */
+	int64_t		half_ahead_ = 0;	/* ticks: where this little is left, it is reserved further; 0: when needed */
+
+	int64_t		last_now_ = INT64_MIN;	/* this process's last reading of the clock */
+};
+
+}  // namespace snowflake
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * reason.h
+ *		Why something was refused, as one sentence for a person.
+ *
+ * The core neither throws nor allocates: a function that can refuse its input
+ * takes a Reason and fills it before it returns false.
+ */
+#ifndef SNOWFLAKE_CORE_REASON_H
+#define SNOWFLAKE_CORE_REASON_H
+
+#include <cstddef>
+#include <string_view>
+
+namespace snowflake
+{
+
+struct Reason
+{
+	char		text[256] = "";
+
+	/* Fills text, printf-style, cutting what does not fit.  Returns false, so that "return reason.refuse(...)" reads well. */
+	bool		refuse(const char *format, ...) noexcept __attribute__((format(printf, 2, 3)));
+};
+
+/*
+ * A piece of the user's input, made fit to be repeated in a Reason: at most
+ * 40 bytes, everything but printable ASCII shown as "?", so that no multibyte
+ * character is ever cut in two.
+ */
+struct Quoted
+{
+	char		text[41];
+
+	explicit Quoted(std::string_view input) noexcept;
+};
+
+}  // namespace snowflake
+
+#endif

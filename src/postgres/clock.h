@@ -1,0 +1,68 @@
+/*
+ * clock.h
+ *		The clocks: the wall clock, which may be set, and CLOCK_BOOTTIME, which
+ *		only runs.  Nanoseconds.
+ */
+#ifndef SNOWFLAKE_POSTGRES_CLOCK_H
+#define SNOWFLAKE_POSTGRES_CLOCK_H
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace snowflake
+{
+
+/* A clock beyond what 64 bits hold (the year 2262) stands still there. */
+inline int64_t
+read_ns(clockid_t clock) noexcept
+{
+	constexpr int64_t ns_per_s = 1000 * 1000 * 1000;
+	timespec	now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec >= INT64_MAX / ns_per_s ? INT64_MAX : now.tv_sec * ns_per_s + now.tv_nsec;
+}
+
+inline int64_t
+wall_clock_ns() noexcept
+{
+	return read_ns(CLOCK_REALTIME);
+}
+
+inline int64_t
+boot_clock_ns() noexcept
+{
+	return read_ns(CLOCK_BOOTTIME);
+}
+
+/*
+ * The wall clock less CLOCK_BOOTTIME: constant, except where the wall clock is
+ * set.  A process that loses the processor between the two readings would see a
+ * difference that is not there, so the closest of a few pairs counts.
+ */
+inline int64_t
+wall_clock_offset_ns() noexcept
+{
+	constexpr int64_t close_enough_ns = 20 * 1000;
+	int64_t		offset = 0;
+	int64_t		closest = INT64_MAX;
+
+	for (int tries = 0; tries < 5 && closest > close_enough_ns; tries++)
+	{
+		int64_t		before = boot_clock_ns();
+		int64_t		wall = wall_clock_ns();
+		int64_t		between = boot_clock_ns() - before;
+
+		if (between < closest)
+		{
+			closest = between;
+			offset = wall - before;
+		}
+	}
+	return offset;
+}
+
+}  // namespace snowflake
+
+#endif

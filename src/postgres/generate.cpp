@@ -1,0 +1,499 @@
+/*
+ * generate.cpp
+ *		Making ids: snowflake_nextval() and what steers the generator.
+ *
+ * The way of an id: snowflake_nextval() calls the generator, which reads the
+ * clock and swaps the shared word (core/generator.h).  Two WAL flushes a
+ * reserve_ahead are paid by whichever backend finds the reservation half used.
+ */
+#include <algorithm>
+#include <new>
+
+#include "postgres/generate.h"
+
+#include "postgres/clock.h"
+#include "postgres/layout.h"
+#include "postgres/node.h"
+#include "postgres/reservation.h"
+#include "postgres/settings.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+/* WaitLatch() counts milliseconds: what is shorter is slept, which a signal ends too. */
+constexpr int64_t shortest_latch_wait_ns = 2 * ns_per_ms;
+
+/* advance_past() further ahead of the clock than this would stop the server for that long. */
+constexpr int64_t furthest_advance_us = 86400LL * 1000 * 1000;
+
+/* The log is told once a day, in the last year of the layout's time. */
+constexpr int64_t end_warning_us = 365LL * 86400 * 1000 * 1000;
+constexpr int64_t end_warning_pause_us = 86400LL * 1000 * 1000;
+
+Server		server;
+
+/* Constructed in place: a library's static objects must not need code that runs while it is loaded. */
+alignas(ServerGenerator) char generator_storage[sizeof(ServerGenerator)];
+ServerGenerator *generator;
+
+/* The newest id that this session was given; none yet: -1. */
+int64		last_id = -1;
+
+/* The generator's failures, as errors.  They all count. */
+
+void
+count_error()
+{
+	count(my_counters().errors, 1);
+}
+
+[[noreturn]] void
+report_behind(const Taken &taken)
+{
+	uint64_t	step;
+	uint64_t	node;
+	bool		issued = generator->newest(&step, &node);
+	int64		newest_us = generator->begin_us(issued ? generator->tick_of_step(step) : taken.tick);
+	int64		now_us = taken.now_ns / ns_per_us;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("clock is %s behind the snowflake ids", interval_text(newest_us - now_us).text),
+			 issued ?
+			 errdetail("The clock reads %s; the newest id has the time %s; an id would have to wait for %s, "
+					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
+					   time_text(now_us).text, time_text(newest_us).text, interval_text(taken.excess_ns / ns_per_us).text,
+					   max_wait_setting(), max_drift_setting()) :
+			 errdetail("The clock reads %s; before its last start this server reserved the time up to %s; an id would have to wait for %s, "
+					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
+					   time_text(now_us).text, time_text(newest_us).text, interval_text(taken.excess_ns / ns_per_us).text,
+					   max_wait_setting(), max_drift_setting()),
+			 errhint("Set the clock right and try again; a larger \"snowflake.max_wait\" waits longer, "
+					 "a larger \"snowflake.max_drift\" lets ids run further ahead of the clock. "
+					 "If a wrong clock has moved the ids ahead, see snowflake_set_limit().")));
+}
+
+[[noreturn]] void
+report(const Taken &taken)
+{
+	const Layout &layout = server_layout();
+	int64		now_us = taken.now_ns / ns_per_us;
+
+	count_error();
+	switch (taken.failure)
+	{
+		case Failure::behind:
+			report_behind(taken);
+		case Failure::forward_jump:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("clock jumped forward by %s and is not believed", interval_text(taken.excess_ns / ns_per_us).text),
+					 errdetail("The clock reads %s; against CLOCK_BOOTTIME it has moved further since the last reservation "
+							   "than \"snowflake.max_forward_jump\" allows, %d s.",
+							   time_text(now_us).text, max_forward_jump_setting()),
+					 errhint("Set the clock right; or, if it is right now, call snowflake_accept_clock().")));
+		case Failure::epoch_ahead:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot make ids before the epoch of the snowflake layout"),
+					 errdetail("The clock reads %s; the epoch is %s.", time_text(now_us).text, time_text(layout.epoch_us).text),
+					 errhint("Set \"snowflake.layout\" to one with an epoch in the past, or set the clock right.")));
+		case Failure::exhausted:
+			ereport(ERROR,
+					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+					 errmsg("snowflake layout has no time left"),
+					 errdetail("Its time ends at %s; the clock reads %s; the next id would have the time %s.",
+							   time_text(ends_at_us(layout)).text, time_text(now_us).text,
+							   time_text(tick_begin_us(layout, taken.tick)).text),
+					 errhint("Set \"snowflake.layout\" to one with a later epoch or more timestamp bits; or, if the clock was wrong, "
+							 "set it right, and see snowflake_set_limit().")));
+		case Failure::issued_above:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot set the limit below ids that were issued"),
+					 errdetail("Since its start this server has issued ids up to %s under its node number.",
+							   time_text(tick_begin_us(layout, taken.tick)).text),
+					 errhint("Set \"snowflake.node_id\" to a number that has issued no id above the new limit, restart the server, "
+							 "and then set the limit.")));
+		case Failure::none:
+			break;
+	}
+	pg_unreachable();
+}
+
+/* One year before the layout's time ends, and daily from then on. */
+void
+warn_of_end(int64 now_us)
+{
+	int64		ends_us = ends_at_us(server_layout());
+	uint64_t	next = shared()->next_end_warning_us.load(std::memory_order_relaxed);
+
+	if (ends_us - now_us > end_warning_us || now_us < static_cast<int64>(next))
+		return;
+	if (shared()->next_end_warning_us.compare_exchange_strong(next, static_cast<uint64_t>(now_us + end_warning_pause_us)))
+		ereport(LOG_SERVER_ONLY,
+				(errmsg("snowflake layout has no time left from %s on", time_text(ends_us).text),
+				 errhint("Plan the change to a layout with a later epoch or more timestamp bits.")));
+}
+
+int64
+take_one()
+{
+	Taken		taken = server_generator().take(1);
+
+	if (unlikely(taken.failure != Failure::none))
+		report(taken);
+	count(my_counters().ids, 1);
+	return last_id = id_of(taken.first_step, taken.node);
+}
+
+/* snowflake_nextval_batch(): what is left to return. */
+struct Batch
+{
+	int64		wanted;			/* not taken yet */
+	int64		taken;			/* of the run, not returned yet */
+	uint64_t	next_step;		/* of the run */
+	uint64_t	node;
+};
+
+}  // namespace
+
+/*
+ * Server
+ */
+
+int64_t
+Server::now_ns() noexcept
+{
+	if (clock_source() == ClockSource::realtime)
+		return wall_clock_ns();
+	return boot_clock_ns() + static_cast<int64_t>(shared()->clock_anchor_ns.load(std::memory_order_relaxed));
+}
+
+ClockReading
+Server::read_clock() noexcept
+{
+	int64_t		offset = clock_source() == ClockSource::realtime ?
+		wall_clock_offset_ns() : static_cast<int64_t>(shared()->clock_anchor_ns.load(std::memory_order_relaxed));
+
+	return {boot_clock_ns() + offset, offset};
+}
+
+void
+Server::lock() noexcept
+{
+	lock_shared();
+}
+
+void
+Server::unlock() noexcept
+{
+	unlock_shared();
+}
+
+ClaimSource
+Server::claim_source() noexcept
+{
+	const ServerNode &node = server_node();
+	Reason		reason;
+
+	if (RecoveryInProgress())
+	{
+		count_error();
+		PreventCommandDuringRecovery("snowflake_nextval()");
+	}
+	if (is_for_reading_only(server_layout(), &reason))
+	{
+		count_error();
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot make ids with the layout \"%s\"", layout_setting()),
+				 errdetail("%s", reason.text),
+				 errhint("Set \"snowflake.layout\" to another one and restart the server.")));
+	}
+	if (!node.usable)
+	{
+		count_error();
+		if (server_node_id().source == NodeSource::unset)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot make ids without a node number"),
+					 errdetail("The setting \"snowflake.node_id\" is empty."),
+					 errhint("Give every server a number of its own, from 0 to %lld: "
+							 "ALTER SYSTEM SET snowflake.node_id = '1'; then restart the server.",
+							 static_cast<long long>(server_layout().max_node()))));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot make ids with \"snowflake.node_id\" set to \"%s\"", node_id_setting()),
+				 errdetail("%s", node.reason.text),
+				 errhint("Change \"snowflake.node_id\" or \"snowflake.layout\" and restart the server.")));
+	}
+	return {node.number, read_limit()};
+}
+
+void
+Server::prepare_limit() noexcept
+{
+	check_limit_writable();
+	warn_of_end(now_ns() / ns_per_us);
+}
+
+void
+Server::advance_limit(int64_t limit_us) noexcept
+{
+	log_position_ = log_limit(limit_us, false);
+}
+
+void
+Server::flush_limit() noexcept
+{
+	flush_log(log_position_);
+}
+
+void
+Server::set_limit(int64_t limit_us) noexcept
+{
+	log_position_ = log_limit(limit_us, true);
+}
+
+int64_t
+Server::wait(int64_t ns, bool first) noexcept
+{
+	static uint32 event = 0;
+	int64_t		start = boot_clock_ns();
+
+	if (event == 0)
+		event = wait_event("SnowflakeClock");
+	if (ns >= shortest_latch_wait_ns)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ns / ns_per_ms - 1, event);
+		ResetLatch(MyLatch);
+	}
+	else
+	{
+		timespec	time = {0, static_cast<long>(ns)};
+
+		pgstat_report_wait_start(event);
+		nanosleep(&time, nullptr);
+		pgstat_report_wait_end();
+	}
+
+	int64_t		waited = boot_clock_ns() - start;
+
+	count(my_counters().waits, first ? 1 : 0);
+	count(my_counters().wait_ns, static_cast<uint64_t>(waited));
+	CHECK_FOR_INTERRUPTS();
+	return waited;
+}
+
+void
+Server::clock_ahead(int64_t now_ns, int64_t durable_us) noexcept
+{
+	int64		now_us = now_ns / ns_per_us;
+
+	if (clock_source() != ClockSource::realtime)
+		return;
+	ereport(WARNING,
+			(errmsg("clock is %s past the time that this server's snowflake ids had reached", interval_text(now_us - durable_us).text),
+			 errdetail("The clock reads %s; the time reserved last ended at %s. At server start there is nothing else to compare the clock with, "
+					   "so it is believed.", time_text(now_us).text, time_text(durable_us).text),
+			 errhint("Nothing to do if the server made no ids in the meantime; if the clock is wrong, set it right before ids are made.")));
+}
+
+ServerGenerator &
+server_generator()
+{
+	if (unlikely(generator == nullptr))
+	{
+		if (shared() == nullptr)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
+					 errhint("Add snowflake to \"shared_preload_libraries\" and restart the server; decoding ids works without.")));
+		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), server);
+	}
+	if (unlikely(settings_changed()))
+		generator->set_options(generator_options());
+	return *generator;
+}
+
+int64_t
+id_of(uint64_t step, uint64_t node)
+{
+	static uint64_t placed_for = UINT64_MAX;
+	static uint64_t placed;
+	const Layout &layout = server_layout();
+
+	if (unlikely(node != placed_for))
+	{
+		placed = place_node(layout, node);
+		placed_for = node;
+	}
+	return static_cast<int64_t>(static_cast<uint64_t>(generator->tick_of_step(step)) << layout.timestamp_shift |
+								generator->sequence_of_step(step) << layout.sequence_shift | placed);
+}
+
+bool
+is_for_reading_only(const Layout &layout, Reason *reason)
+{
+	if (layout.fields[0].kind != FieldKind::timestamp)
+		return !reason->refuse("Its first field is not the timestamp, so ids would not sort by time.");
+	return false;
+}
+
+}  // namespace snowflake
+
+using namespace snowflake;
+
+extern "C"
+{
+
+/* snowflake_nextval() bigint: a new id. */
+PG_FUNCTION_INFO_V1(snowflake_nextval);
+Datum
+snowflake_nextval(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(take_one());
+}
+
+/*
+ * snowflake_nextval_batch(n int) SETOF bigint: n new ids, ascending, taken in
+ * runs of one step each; a run ends with its tick.
+ */
+PG_FUNCTION_INFO_V1(snowflake_nextval_batch);
+Datum
+snowflake_nextval_batch(PG_FUNCTION_ARGS)
+{
+	FuncCallContext *context;
+	Batch	   *batch;
+
+	if (SRF_IS_FIRSTCALL())
+	{
+		int32		wanted = PG_GETARG_INT32(0);
+
+		if (wanted < 1)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("number of ids must be at least 1, not %d", wanted)));
+		context = SRF_FIRSTCALL_INIT();
+		batch = static_cast<Batch *>(MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(Batch)));
+		batch->wanted = wanted;
+		context->user_fctx = batch;
+	}
+
+	context = SRF_PERCALL_SETUP();
+	batch = static_cast<Batch *>(context->user_fctx);
+	if (batch->taken == 0 && batch->wanted == 0)
+		SRF_RETURN_DONE(context);
+	if (batch->taken == 0)
+	{
+		Taken		taken = server_generator().take(batch->wanted);
+
+		if (taken.failure != Failure::none)
+			report(taken);
+		count(my_counters().ids, static_cast<uint64_t>(taken.count));
+		batch->wanted -= taken.count;
+		batch->taken = taken.count;
+		batch->next_step = taken.first_step;
+		batch->node = taken.node;
+	}
+	batch->taken--;
+	last_id = id_of(batch->next_step++, batch->node);
+	SRF_RETURN_NEXT(context, Int64GetDatum(last_id));
+}
+
+/* snowflake_lastval() bigint: this session's newest id. */
+PG_FUNCTION_INFO_V1(snowflake_lastval);
+Datum
+snowflake_lastval(PG_FUNCTION_ARGS)
+{
+	if (last_id < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("snowflake_lastval is not yet defined in this session"),
+				 errhint("It is the newest id that snowflake_nextval() or snowflake_nextval_batch() gave this session.")));
+	PG_RETURN_INT64(last_id);
+}
+
+/*
+ * snowflake_advance_past(id bigint): later ids sort after this one.  Durable when
+ * it returns; never goes back.
+ */
+PG_FUNCTION_INFO_V1(snowflake_advance_past);
+Datum
+snowflake_advance_past(PG_FUNCTION_ARGS)
+{
+	int64		id = PG_GETARG_INT64(0);
+	const Layout &layout = server_layout();
+	ServerGenerator &target = server_generator();
+	int64		tick;
+	int64		begin_us;
+	int64		now_us = server.now_ns() / ns_per_us;
+
+	PreventCommandDuringRecovery("snowflake_advance_past()");
+	check_id(layout, id);
+	tick = take_apart(layout, id).tick;
+	begin_us = tick_begin_us(layout, tick);
+	if (begin_us > now_us && begin_us - now_us > furthest_advance_us)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("id %lld lies more than a day ahead of the clock", static_cast<long long>(id)),
+				 errdetail("Its time in the server's layout is %s; the clock reads %s.",
+						   time_text(begin_us).text, time_text(now_us).text),
+				 errhint("Check that the id was made with the layout \"%s\", and that the clock is right.", layout_setting())));
+
+	Taken		taken = target.advance_past(tick);
+
+	if (taken.failure != Failure::none)
+		report(taken);
+	PG_RETURN_VOID();
+}
+
+/*
+ * snowflake_set_limit(ts timestamptz): moves the durable limit, also back; the
+ * time from the layout's epoch to its end.  Superusers only.
+ */
+PG_FUNCTION_INFO_V1(snowflake_set_limit);
+Datum
+snowflake_set_limit(PG_FUNCTION_ARGS)
+{
+	TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
+	const Layout &layout = server_layout();
+	ServerGenerator &target = server_generator();
+
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to set the limit of snowflake ids")));
+	PreventCommandDuringRecovery("snowflake_set_limit()");
+
+	int64		limit_us = unix_time_in(layout, ts);
+	Taken		taken = target.set_limit(limit_us);
+
+	if (taken.failure != Failure::none)
+		report(taken);
+	ereport(LOG,
+			(errmsg("limit of snowflake ids was set to %s", time_text(limit_us).text)));
+	PG_RETURN_VOID();
+}
+
+/* snowflake_accept_clock(): believes the wall clock as it is now. */
+PG_FUNCTION_INFO_V1(snowflake_accept_clock);
+Datum
+snowflake_accept_clock(PG_FUNCTION_ARGS)
+{
+	ServerGenerator &target = server_generator();
+
+	if (clock_source() == ClockSource::monotonic)
+		shared()->clock_anchor_ns.store(static_cast<uint64_t>(wall_clock_offset_ns()), std::memory_order_relaxed);
+	target.accept_clock();
+	PG_RETURN_VOID();
+}
+
+}

@@ -1,0 +1,50 @@
+/*
+ * generate.h
+ *		The server's generator: the core's, with PostgreSQL as its environment.
+ */
+#ifndef SNOWFLAKE_POSTGRES_GENERATE_H
+#define SNOWFLAKE_POSTGRES_GENERATE_H
+
+#include "core/generator.h"
+#include "postgres/shared.h"
+
+namespace snowflake
+{
+
+/*
+ * PostgreSQL as the generator sees it.  Its functions report errors, and leave
+ * by them; the lock is released then.
+ */
+class Server
+{
+public:
+	int64_t		now_ns() noexcept;
+	ClockReading read_clock() noexcept;
+	void		lock() noexcept;
+	void		unlock() noexcept;
+	ClaimSource claim_source() noexcept;
+	void		prepare_limit() noexcept;
+	void		advance_limit(int64_t limit_us) noexcept;
+	void		flush_limit() noexcept;
+	void		set_limit(int64_t limit_us) noexcept;
+	int64_t		wait(int64_t ns, bool first) noexcept;
+	void		clock_ahead(int64_t now_ns, int64_t durable_us) noexcept;
+
+private:
+	uint64_t	log_position_ = 0;
+};
+
+using ServerGenerator = Generator<Atomic64, Server>;
+
+/* The generator, following the settings as they are now.  An error where the library was not preloaded. */
+ServerGenerator &server_generator();
+
+/* The id of a step under a node number. */
+int64_t		id_of(uint64_t step, uint64_t node);
+
+/* Why ids of this layout can only be read, whatever the clock says; false where they can be made. */
+bool		is_for_reading_only(const Layout &layout, Reason *reason);
+
+}  // namespace snowflake
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * layout.h
+ *		Layouts as SQL functions get them: as an argument or from the server.
+ */
+#ifndef SNOWFLAKE_POSTGRES_LAYOUT_H
+#define SNOWFLAKE_POSTGRES_LAYOUT_H
+
+#include <cstdint>
+
+#include "core/layout.h"
+
+struct FunctionCallInfoBaseData;
+
+namespace snowflake
+{
+
+/*
+ * The layout that a function works with: its argument where it was called with
+ * so many, else the server's.  An error where the argument is no layout.
+ */
+const Layout &layout_argument(FunctionCallInfoBaseData *fcinfo, int argument);
+
+/* An error unless the id is from 0 to the layout's largest. */
+void		check_id(const Layout &layout, int64_t id);
+
+}  // namespace snowflake
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * module.cpp
+ *		What happens when the library is loaded.
+ */
+#include "postgres/clock.h"
+#include "postgres/generate.h"
+#include "postgres/node.h"
+#include "postgres/settings.h"
+#include "postgres/shared.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+/*
+ * What is well-formed but does not fit keeps ids from being made, and the calls
+ * say so; the server starts, since reading ids and everything else still works.
+ */
+void
+warn_of_misfits()
+{
+	constexpr int64 year_us = 365 * USECS_PER_DAY;
+	const Layout &layout = server_layout();
+	int64		now_us = wall_clock_ns() / ns_per_us;
+	int64		ends_us = ends_at_us(layout);
+	Reason		reason;
+
+	if (is_for_reading_only(layout, &reason))
+		ereport(WARNING,
+				(errmsg("cannot make ids with the layout \"%s\"", layout_setting()), errdetail("%s", reason.text)));
+	else if (layout.epoch_us > now_us)
+		ereport(WARNING,
+				(errmsg("cannot make ids before the epoch of the snowflake layout, %s", time_text(layout.epoch_us).text)));
+	else if (ends_us <= now_us)
+		ereport(WARNING,
+				(errmsg("cannot make ids with a snowflake layout whose time ended at %s", time_text(ends_us).text)));
+	else if (ends_us - now_us <= year_us)
+		ereport(WARNING,
+				(errmsg("snowflake layout has no time left from %s on", time_text(ends_us).text),
+				 errhint("Plan the change to a layout with a later epoch or more timestamp bits.")));
+	if (!server_node().usable && server_node_id().source != NodeSource::unset)
+		ereport(WARNING,
+				(errmsg("cannot make ids with \"snowflake.node_id\" set to \"%s\"", node_id_setting()),
+				 errdetail("%s", server_node().reason.text)));
+}
+
+}  // namespace
+
+}  // namespace snowflake
+
+extern "C"
+{
+
+#ifdef PG_MODULE_MAGIC_EXT
+PG_MODULE_MAGIC_EXT(.name = "snowflake", .version = SNOWFLAKE_VERSION);
+#else
+PG_MODULE_MAGIC;
+#endif
+
+PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	using namespace snowflake;
+
+	define_settings();
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	resolve_server_node();
+	warn_of_misfits();
+	request_shared();
+}
+
+}

@@ -1,0 +1,124 @@
+/*
+ * pg.h
+ *		The one place where PostgreSQL's headers are included, and every
+ *		difference between its versions.
+ *
+ * C++ and PostgreSQL: an exception that reaches a C frame ends the server, and
+ * ereport(ERROR) is a longjmp() that runs no destructors.  So this library is
+ * built without exceptions, allocates with palloc() alone, has only trivially
+ * destructible objects alive where PostgreSQL can report an error, and uses no
+ * PG_TRY.  Standard headers come before this one: PostgreSQL's macros break what
+ * follows them.
+ */
+#ifndef SNOWFLAKE_POSTGRES_PG_H
+#define SNOWFLAKE_POSTGRES_PG_H
+
+extern "C"
+{
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_type_d.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "port/pg_bitutils.h"
+#include "replication/origin.h"
+#include "replication/slot.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+#include "utils/wait_event.h"
+}
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "snowflake supports PostgreSQL 15 to 18"
+#endif
+
+namespace snowflake
+{
+
+/* Memory for a setting's parsed value, which PostgreSQL frees with the value; null when there is none. */
+inline void *
+setting_memory(size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+	return guc_malloc(LOG, size);
+#else
+	return malloc(size);
+#endif
+}
+
+/* This backend's number, from 0 to MaxBackends - 1. */
+inline int
+backend_number()
+{
+#if PG_VERSION_NUM >= 170000
+	return MyProcNumber;
+#else
+	return MyBackendId - 1;
+#endif
+}
+
+/* A wait event's number, for pg_stat_activity; before 17 all extensions share the name "Extension". */
+inline uint32
+wait_event(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	return WaitEventExtensionNew(name);
+#else
+	(void) name;
+	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* How many replication origins the server can keep track of, and the setting that says so. */
+#if PG_VERSION_NUM >= 180000
+constexpr const char *max_origins_setting = "max_active_replication_origins";
+inline int
+max_origins()
+{
+	return max_active_replication_origins;
+}
+#else
+constexpr const char *max_origins_setting = "max_replication_slots";
+inline int
+max_origins()
+{
+	return max_replication_slots;
+}
+#endif
+
+/*
+ * Are there synchronous standbys, as the checkpointer read the configuration
+ * last?  A backend in the middle of a call does not read it itself.  The caller
+ * holds SyncRepLock.
+ */
+inline bool
+synchronous_standbys_defined()
+{
+#ifdef SYNC_STANDBY_DEFINED
+	if (WalSndCtl->sync_standbys_status & SYNC_STANDBY_INIT)
+		return WalSndCtl->sync_standbys_status & SYNC_STANDBY_DEFINED;
+	return SyncRepStandbyNames != nullptr && SyncRepStandbyNames[0] != '\0';
+#else
+	return WalSndCtl->sync_standbys_defined;
+#endif
+}
+
+}  // namespace snowflake
+
+#endif

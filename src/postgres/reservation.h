@@ -1,0 +1,43 @@
+/*
+ * reservation.h
+ *		The durable limit: PostgreSQL's WAL as the store of a static node's claim.
+ *
+ * PostgreSQL has a cluster-wide 64-bit cell that is WAL-logged, flushed at
+ * checkpoints, replayed on standbys and part of a base backup: a replication
+ * origin's progress.  The limit, Unix microseconds, is the progress of the origin
+ * number 65534, which has no row in pg_replication_origin: one for all databases,
+ * nothing to create or to drop.  Writing it assigns no transaction id.
+ */
+#ifndef SNOWFLAKE_POSTGRES_RESERVATION_H
+#define SNOWFLAKE_POSTGRES_RESERVATION_H
+
+#include <cstdint>
+
+namespace snowflake
+{
+
+constexpr uint16_t limit_origin = 65534;
+
+/* The limit as this server knows it; 0 where there never was one.  In recovery, as replayed so far. */
+int64_t		read_limit();
+
+/* Reports an error where the limit can't be written.  Reads a catalog: not under a lock. */
+void		check_limit_writable();
+
+/*
+ * Writes the limit's WAL record; limit_us counts where it is higher than before,
+ * with backwards always.  Returns the position up to which the WAL is to be
+ * flushed before the limit may be relied on.
+ */
+uint64_t	log_limit(int64_t limit_us, bool backwards);
+
+/*
+ * Waits until the WAL is flushed up to there: here, and on the synchronous
+ * standbys where they are defined, whatever synchronous_commit says.  Can be
+ * cancelled; then nothing is known about the standbys.
+ */
+void		flush_log(uint64_t position);
+
+}  // namespace snowflake
+
+#endif

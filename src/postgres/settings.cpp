@@ -1,0 +1,258 @@
+/*
+ * settings.cpp
+ *		The settings snowflake.*, parsed.
+ *
+ * Layout and node number decide which ids there are, so they hold from one start
+ * of the server to the next.  Where the library is not preloaded they can only be
+ * read, for decoding, and then follow the configuration file.
+ */
+#include "postgres/settings.h"
+
+#include <iterator>
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+char	   *node_id_text;
+char	   *layout_text_setting;
+int			clock_setting;
+int			sequence_start_setting;
+int			max_drift_ms;
+int			max_wait_ms;
+int			reserve_ahead_ms;
+int			max_forward_jump_s;
+
+const Layout *parsed_layout;
+const NodeId *parsed_node_id;
+
+bool		changed = true;
+
+constexpr config_enum_entry clock_sources[] = {
+	{"realtime", static_cast<int>(ClockSource::realtime), false},
+	{"monotonic", static_cast<int>(ClockSource::monotonic), false},
+	{nullptr, 0, false},
+};
+
+constexpr config_enum_entry sequence_starts[] = {
+	{"subtick", static_cast<int>(SequenceStart::subtick), false},
+	{"zero", static_cast<int>(SequenceStart::zero), false},
+	{"random", static_cast<int>(SequenceStart::random), false},
+	{nullptr, 0, false},
+};
+
+constexpr const char *names[] = {
+	"snowflake.layout", "snowflake.node_id", "snowflake.clock", "snowflake.sequence_start", "snowflake.max_drift",
+	"snowflake.max_wait", "snowflake.reserve_ahead", "snowflake.max_forward_jump",
+};
+
+/* Parses a setting's text into memory that PostgreSQL keeps with the value. */
+template <typename Parsed>
+bool
+check_text(char **text, void **extra, bool (*parse)(std::string_view, Parsed *, Reason *), const char *hint)
+{
+	Reason		reason;
+	Parsed	   *parsed = static_cast<Parsed *>(setting_memory(sizeof(Parsed)));
+
+	if (parsed == nullptr)
+		return false;
+	if (!parse(*text, parsed, &reason))
+	{
+#if PG_VERSION_NUM >= 160000
+		guc_free(parsed);
+#else
+		free(parsed);
+#endif
+		GUC_check_errdetail("%s", reason.text);
+		GUC_check_errhint("%s", hint);
+		return false;
+	}
+	*extra = parsed;
+	return true;
+}
+
+extern "C" bool
+check_layout(char **text, void **extra, GucSource)
+{
+	return check_text<Layout>(text, extra, parse_layout,
+							  "The view snowflake_layouts lists the presets; a list of fields looks like "
+							  "\"timestamp:41 node:10 sequence:12 tick:1ms epoch:2025-01-01\".");
+}
+
+extern "C" void
+assign_layout(const char *, void *extra)
+{
+	parsed_layout = static_cast<const Layout *>(extra);
+}
+
+extern "C" bool
+check_node_id(char **text, void **extra, GucSource)
+{
+	return check_text<NodeId>(text, extra, parse_node_id,
+							  "Give a number such as 103, all its parts such as datacenter=3,worker=7, "
+							  "hostname, or address:NETWORK/PREFIX.");
+}
+
+extern "C" void
+assign_node_id(const char *, void *extra)
+{
+	parsed_node_id = static_cast<const NodeId *>(extra);
+}
+
+extern "C" void
+assign_number(int, void *)
+{
+	changed = true;
+}
+
+}  // namespace
+
+const Layout &
+server_layout()
+{
+	return *parsed_layout;
+}
+
+const NodeId &
+server_node_id()
+{
+	return *parsed_node_id;
+}
+
+ClockSource
+clock_source()
+{
+	return static_cast<ClockSource>(clock_setting);
+}
+
+Options
+generator_options()
+{
+	return {
+		.sequence_start = static_cast<SequenceStart>(sequence_start_setting),
+		.max_drift_us = int64{max_drift_ms} * 1000,
+		.max_wait_ns = max_wait_ms * ns_per_ms,
+		.reserve_ahead_us = int64{reserve_ahead_ms} * 1000,
+		.max_forward_jump_ns = max_forward_jump_s * 1000 * ns_per_ms,
+	};
+}
+
+bool
+settings_changed()
+{
+	bool		result = changed;
+
+	changed = false;
+	return result;
+}
+
+const char *
+node_id_setting()
+{
+	return node_id_text;
+}
+
+const char *
+layout_setting()
+{
+	return layout_text_setting;
+}
+
+int
+max_drift_setting()
+{
+	return max_drift_ms;
+}
+
+int
+max_wait_setting()
+{
+	return max_wait_ms;
+}
+
+int
+max_forward_jump_setting()
+{
+	return max_forward_jump_s;
+}
+
+void
+define_settings()
+{
+	GucContext	at_start = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
+	char	   *given[std::size(names)];
+
+	for (size_t i = 0; i < std::size(names); i++)
+	{
+		const char *value = GetConfigOption(names[i], true, false);
+
+		given[i] = value == nullptr ? nullptr : pstrdup(value);
+	}
+
+	/* A preset's name, or the fields from high to low bits, the tick and the epoch. */
+	DefineCustomStringVariable("snowflake.layout",
+							   "Sets which bits of an id are its time, node number and sequence.",
+							   "A preset's name, which another tick or epoch may follow, or a list of fields.",
+							   &layout_text_setting, "twitter", at_start, 0, check_layout, assign_layout, nullptr);
+
+	/* Every server that shares a node numbering, a coordinator too, needs a number of its own. */
+	DefineCustomStringVariable("snowflake.node_id",
+							   "Sets this server's node number, which no other server may have.",
+							   "A number, all its parts such as datacenter=3,worker=7, hostname, or address:NETWORK/PREFIX.",
+							   &node_id_text, "", at_start, 0, check_node_id, assign_node_id, nullptr);
+
+	/* monotonic: a wall clock that is set while the server runs changes nothing. */
+	DefineCustomEnumVariable("snowflake.clock",
+							 "Selects the clock that ids follow.",
+							 "realtime is the wall clock; monotonic is the wall clock as read at server start, and CLOCK_BOOTTIME from there on.",
+							 &clock_setting, static_cast<int>(ClockSource::realtime), clock_sources,
+							 at_start, 0, nullptr, nullptr, nullptr);
+
+	DefineCustomEnumVariable("snowflake.sequence_start",
+							 "Selects where the sequence starts in a tick that follows an unfilled one.",
+							 "subtick: at the clock's fraction of the tick; zero; random: somewhere in the lower half.",
+							 &sequence_start_setting, static_cast<int>(SequenceStart::subtick), sequence_starts,
+							 PGC_SIGHUP, 0, nullptr, assign_number, nullptr);
+
+	/* Bursts above the layout's rate and clocks that go back go on without waiting up to this. */
+	DefineCustomIntVariable("snowflake.max_drift",
+							"Sets how far an id may run ahead of the clock.",
+							"Rounded down to whole ticks.",
+							&max_drift_ms, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, assign_number, nullptr);
+
+	DefineCustomIntVariable("snowflake.max_wait",
+							"Sets how long a call may wait for the clock.",
+							"A wait of at most one tick is always made; a longer one is an error where it exceeds this.",
+							&max_wait_ms, 2000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, assign_number, nullptr);
+
+	/* Two WAL flushes for each while ids are made; also the longest wait after a restart: keep it below max_wait. */
+	DefineCustomIntVariable("snowflake.reserve_ahead",
+							"Sets how far ahead of the ids the limit is made durable.",
+							nullptr,
+							&reserve_ahead_ms, 500, 10, 60000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, assign_number, nullptr);
+
+	DefineCustomIntVariable("snowflake.max_forward_jump",
+							"Sets how far the wall clock may jump forward and still be believed.",
+							"Measured against CLOCK_BOOTTIME since the last reservation; see snowflake_accept_clock().",
+							&max_forward_jump_s, 3600, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr, assign_number, nullptr);
+
+	MarkGUCPrefixReserved("snowflake");
+
+	/*
+	 * A setting that was in the configuration before it was defined here is
+	 * checked by the definition, but a malformed one is only warned of and
+	 * replaced by the default.  Ids in another layout than the one asked for
+	 * could never be taken back: stop the start.
+	 */
+	for (size_t i = 0; i < std::size(names); i++)
+	{
+		if (given[i] != nullptr && process_shared_preload_libraries_in_progress)
+			(void) set_config_option(names[i], given[i], PGC_POSTMASTER, PGC_S_FILE, GUC_ACTION_SET, false, FATAL, false);
+	}
+}
+
+}  // namespace snowflake

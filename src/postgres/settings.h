@@ -1,0 +1,41 @@
+/*
+ * settings.h
+ *		The settings snowflake.*, parsed.
+ */
+#ifndef SNOWFLAKE_POSTGRES_SETTINGS_H
+#define SNOWFLAKE_POSTGRES_SETTINGS_H
+
+#include "core/generator.h"
+#include "core/layout.h"
+#include "core/node_id.h"
+
+namespace snowflake
+{
+
+enum class ClockSource
+{
+	realtime,
+	monotonic,
+};
+
+/* Defines the settings.  A malformed one stops the server's start. */
+void		define_settings();
+
+const Layout &server_layout();
+const NodeId &server_node_id();
+ClockSource clock_source();
+
+/* The settings that the generator follows; settings_changed() is true once after each change of them. */
+Options		generator_options();
+bool		settings_changed();
+
+/* For messages. */
+const char *node_id_setting();
+const char *layout_setting();
+int			max_drift_setting();	/* ms */
+int			max_wait_setting();		/* ms */
+int			max_forward_jump_setting(); /* s */
+
+}  // namespace snowflake
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * shared.cpp
+ *		What all backends of the server share.
+ */
+#include "postgres/shared.h"
+
+#include "postgres/clock.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+constexpr const char *shared_name = "snowflake";
+
+Shared	   *state;
+LWLock	   *lock;
+
+shmem_request_hook_type previous_request_hook;
+shmem_startup_hook_type previous_startup_hook;
+
+Size
+shared_size()
+{
+	return add_size(sizeof(Shared), mul_size(MaxBackends, sizeof(BackendCounters)));
+}
+
+void
+initialize(Shared *fresh)
+{
+	memset(static_cast<void *>(fresh), 0, shared_size());
+	fresh->generator.initialize();
+	fresh->clock_anchor_ns.store(static_cast<uint64_t>(wall_clock_offset_ns()));
+	fresh->reset_at = GetCurrentTimestamp();
+	fresh->backend_count = MaxBackends;
+}
+
+extern "C" void
+request()
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	RequestAddinShmemSpace(shared_size());
+	RequestNamedLWLockTranche(shared_name, 1);
+}
+
+extern "C" void
+startup()
+{
+	bool		found;
+
+	if (previous_startup_hook)
+		previous_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	state = static_cast<Shared *>(ShmemInitStruct(shared_name, shared_size(), &found));
+	if (!found)
+		initialize(state);
+	lock = &GetNamedLWLockTranche(shared_name)->lock;
+	LWLockRelease(AddinShmemInitLock);
+}
+
+}  // namespace
+
+void
+request_shared()
+{
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = request;
+	previous_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = startup;
+}
+
+Shared *
+shared()
+{
+	return state;
+}
+
+void
+lock_shared()
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+}
+
+void
+unlock_shared()
+{
+	LWLockRelease(lock);
+}
+
+BackendCounters &
+my_counters()
+{
+	return state->backends[backend_number()];
+}
+
+}  // namespace snowflake

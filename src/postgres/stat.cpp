@@ -1,0 +1,161 @@
+/*
+ * stat.cpp
+ *		What the generator has done: snowflake_stat, snowflake_stat_reset().
+ */
+#include "postgres/generate.h"
+#include "postgres/node.h"
+#include "postgres/reservation.h"
+#include "postgres/settings.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+Counters
+sum_counters(const Shared &state)
+{
+	Counters	sum = {};
+
+	for (int i = 0; i < state.backend_count; i++)
+	{
+		const BackendCounters &backend = state.backends[i];
+
+		sum.ids += backend.ids.load(std::memory_order_relaxed);
+		sum.waits += backend.waits.load(std::memory_order_relaxed);
+		sum.wait_ns += backend.wait_ns.load(std::memory_order_relaxed);
+		sum.errors += backend.errors.load(std::memory_order_relaxed);
+	}
+	return sum;
+}
+
+Datum
+count_datum(uint64_t count)
+{
+	return Int64GetDatum(static_cast<int64>(count));
+}
+
+Datum
+interval_datum(int64 us)
+{
+	Interval   *result = static_cast<Interval *>(palloc0(sizeof(Interval)));
+
+	result->time = us;
+	return IntervalPGetDatum(result);
+}
+
+/* A row that is filled from its first column to its last. */
+template <int columns>
+struct Row
+{
+	Datum		values[columns];
+	bool		nulls[columns];
+	int			filled = 0;
+
+	void		add(Datum value, bool is_null = false)
+	{
+		values[filled] = value;
+		nulls[filled++] = is_null;
+	}
+
+	void		add_null()
+	{
+		add(Datum{0}, true);
+	}
+};
+
+}  // namespace
+
+}  // namespace snowflake
+
+using namespace snowflake;
+
+extern "C"
+{
+
+/* snowflake_stat() record: see the view of the same name. */
+PG_FUNCTION_INFO_V1(snowflake_stat);
+Datum
+snowflake_stat(PG_FUNCTION_ARGS)
+{
+	ServerGenerator &generator = server_generator();
+	const Layout &layout = server_layout();
+	const ServerNode &node = server_node();
+	const char *source = node_source_name();
+	Shared	   &state = *shared();
+	Row<18>		row;
+	TupleDesc	row_type;
+	uint64_t	step;
+	uint64_t	issued_by;
+	bool		issued = generator.newest(&step, &issued_by);
+	bool		is_held = state.generator.word.load(std::memory_order_acquire) & held;
+	int64		reserved_us = is_held ?
+		generator.begin_us(static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
+
+	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	row.add(Int64GetDatum(static_cast<int64>(node.number)), !node.usable);
+	row.add(source == nullptr ? Datum{0} : CStringGetTextDatum(source), source == nullptr);
+	row.add(CStringGetTextDatum(is_held ? "held" : "none"));
+	row.add(CStringGetTextDatum(layout_text(layout).text));
+	if (issued)
+	{
+		int64		begin_us = generator.begin_us(generator.tick_of_step(step));
+
+		row.add(Int64GetDatum(id_of(step, issued_by)));
+		row.add(TimestampTzGetDatum(timestamptz_of(begin_us)));
+		row.add(interval_datum(begin_us - Server().now_ns() / ns_per_us));
+	}
+	else
+	{
+		row.add_null();
+		row.add_null();
+		row.add_null();
+	}
+	row.add(TimestampTzGetDatum(timestamptz_of(reserved_us)), reserved_us == 0);
+
+	lock_shared();
+	Counters	base = state.reset_counters;
+	int64		reset_at = state.reset_at;
+	unlock_shared();
+
+	Counters	sum = sum_counters(state);
+
+	row.add(count_datum(sum.ids - base.ids));
+	row.add(count_datum(state.generator.reservations.load(std::memory_order_relaxed)));
+	row.add(count_datum(state.generator.clock_rollbacks.load(std::memory_order_relaxed)));
+	row.add(interval_datum(static_cast<int64>(state.generator.max_rollback_ns.load(std::memory_order_relaxed)) / ns_per_us));
+	row.add(count_datum(state.generator.forward_jumps.load(std::memory_order_relaxed)));
+	row.add(count_datum(sum.waits - base.waits));
+	row.add(interval_datum(static_cast<int64>(sum.wait_ns - base.wait_ns) / ns_per_us));
+	row.add(count_datum(sum.errors - base.errors));
+	row.add(TimestampTzGetDatum(timestamptz_of(ends_at_us(layout))));
+	row.add(TimestampTzGetDatum(reset_at));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), row.values, row.nulls)));
+}
+
+/* snowflake_stat_reset(): zeroes the counters. */
+PG_FUNCTION_INFO_V1(snowflake_stat_reset);
+Datum
+snowflake_stat_reset(PG_FUNCTION_ARGS)
+{
+	(void) server_generator();	/* an error where there is none */
+
+	Shared	   &state = *shared();
+
+	lock_shared();
+	state.reset_counters = sum_counters(state);
+	state.reset_at = GetCurrentTimestamp();
+	for (Atomic64 *counter : {&state.generator.reservations, &state.generator.clock_rollbacks,
+							  &state.generator.max_rollback_ns, &state.generator.forward_jumps})
+		counter->store(0, std::memory_order_relaxed);
+	unlock_shared();
+	PG_RETURN_VOID();
+}
+
+}

@@ -1,0 +1,35 @@
+/*
+ * time.h
+ *		Between PostgreSQL's timestamptz and Unix microseconds.
+ */
+#ifndef SNOWFLAKE_POSTGRES_TIME_H
+#define SNOWFLAKE_POSTGRES_TIME_H
+
+#include <cstdint>
+
+#include "core/layout.h"
+
+namespace snowflake
+{
+
+/* A time or a duration in words, for messages: UTC, microseconds where they are not 0. */
+struct TimeText
+{
+	char		text[64];
+};
+
+TimeText	time_text(int64_t unix_us);
+TimeText	interval_text(int64_t us);
+
+/* Unix microseconds of a timestamptz; INT64_MIN and INT64_MAX for the infinities and beyond. */
+int64_t		unix_time(int64_t timestamptz);
+
+/* The same, but an error unless the layout can express it. */
+int64_t		unix_time_in(const Layout &layout, int64_t timestamptz);
+
+/* The timestamptz of Unix microseconds; infinity for INT64_MAX. */
+int64_t		timestamptz_of(int64_t unix_us);
+
+}  // namespace snowflake
+
+#endif

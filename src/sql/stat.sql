@@ -1,0 +1,32 @@
+/* What the generator has done. */
+
+CREATE FUNCTION snowflake_stat(
+	OUT node_id bigint,
+	OUT node_source text,
+	OUT claim text,
+	OUT layout text,
+	OUT last_id bigint,
+	OUT last_timestamp timestamptz,
+	OUT drift interval,
+	OUT reserved_until timestamptz,
+	OUT ids bigint,
+	OUT reservations bigint,
+	OUT clock_rollbacks bigint,
+	OUT max_rollback interval,
+	OUT forward_jumps bigint,
+	OUT waits bigint,
+	OUT wait_time interval,
+	OUT errors bigint,
+	OUT layout_ends_at timestamptz,
+	OUT stats_reset timestamptz) RETURNS record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION snowflake_stat() IS 'the row of the view snowflake_stat';
+
+CREATE VIEW snowflake_stat AS SELECT * FROM snowflake_stat();
+GRANT SELECT ON snowflake_stat TO PUBLIC;
+COMMENT ON VIEW snowflake_stat IS 'this server''s node number, newest id, reserved time and counters';
+
+CREATE FUNCTION snowflake_stat_reset() RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_stat_reset() IS 'zeroes the counters of snowflake_stat';
+REVOKE ALL ON FUNCTION snowflake_stat_reset() FROM PUBLIC;
