@@ -46,7 +46,7 @@
 #include "core/id.h"
 #include "core/layout.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 constexpr int64_t ns_per_us = 1000;
@@ -143,6 +143,7 @@ struct ClaimSource
  * What the generator needs from outside.
  *
  * now_ns()				the clock, Unix nanoseconds
+ * recent_ns()			the same, but may be the last reading again where that is microseconds old
  * read_clock()			the clock and its offset
  * lock(), unlock()		one lock for the server; held for moments only
  * claim_source()		called under the lock
@@ -158,6 +159,7 @@ template <typename E>
 concept Environment = requires(E e, int64_t ns)
 {
 	{ e.now_ns() } -> std::same_as<int64_t>;
+	{ e.recent_ns() } -> std::same_as<int64_t>;
 	{ e.read_clock() } -> std::same_as<ClockReading>;
 	e.lock();
 	e.unlock();
@@ -220,6 +222,7 @@ public:
 	Taken take(int64_t wanted) noexcept
 	{
 		int64_t		waited = 0;
+		bool		read_clock = false;
 
 		for (;;)
 		{
@@ -234,12 +237,18 @@ public:
 				continue;
 			}
 
-			int64_t		now = env_.now_ns();
-			int64_t		now_tick = tick_of(now);
+			int64_t		now = read_clock ? env_.now_ns() : env_.recent_ns();
 
-			if (now < last_now_)
-				see_clock();
-			last_now_ = now;
+			if (now != last_now_)
+			{
+				if (now < last_now_)
+					see_clock();
+				last_now_ = now;
+				last_now_tick_ = tick_of(now);
+			}
+
+			int64_t		now_tick = last_now_tick_;
+
 			if (now_tick > last_tick_)
 				return failure(Failure::exhausted, now, now_tick, 0);
 
@@ -250,6 +259,13 @@ public:
 				return failure(Failure::exhausted, now, tick, 0);
 			if (tick > now_tick + max_drift_)
 			{
+				/* Nobody waits, and nothing is refused, by a reading that is old. */
+				if (!read_clock)
+				{
+					read_clock = true;
+					continue;
+				}
+
 				int128		ahead = int128{tick - max_drift_} * tick_ns_ + epoch_ns_ - now;
 				int64_t		wait = ahead > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ahead);
 
@@ -698,7 +714,9 @@ private:
 	int64_t		max_drift_ = 0;	/* ticks */
 	int64_t		half_ahead_ = 0;	/* ticks: where this little is left, it is reserved further; 0: when needed */
 
-	int64_t		last_now_ = INT64_MIN;	/* this process's last reading of the clock */
+	/* This process's last reading of the clock, and its tick. */
+	int64_t		last_now_ = INT64_MIN;
+	int64_t		last_now_tick_ = INT64_MIN;
 };
 
 }  // namespace snowflake

@@ -11,7 +11,7 @@
 
 #include "core/layout.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /* __extension__: ISO C++ has no 128-bit integer, g++ and clang do. */

@@ -18,7 +18,7 @@
 
 #include "core/reason.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /* An id is a positive bigint. */

@@ -18,7 +18,7 @@
 #include "core/layout.h"
 #include "core/reason.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 enum class NodeSource : uint8_t

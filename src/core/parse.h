@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 constexpr bool

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 struct Reason

@@ -13,7 +13,7 @@
 
 #include "core/reason.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /* Characters that hold 2^63 - 1: 62^10 < 2^63 <= 62^11, and 32^12 < 2^63 <= 32^13. */

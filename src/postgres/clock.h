@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /* A clock beyond what 64 bits hold (the year 2262) stands still there. */
@@ -35,6 +35,23 @@ boot_clock_ns() noexcept
 {
 	return read_ns(CLOCK_BOOTTIME);
 }
+
+/*
+ * Counts something that only runs, at 1 GHz or more, and costs less to read than
+ * a clock; 0 always where there is nothing like that.
+ */
+inline uint64_t
+cycles() noexcept
+{
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+/* A reading of the clock counts as recent for so many cycles: 5 us or less. */
+constexpr uint64_t recent_cycles = 5000;
 
 /*
  * The wall clock less CLOCK_BOOTTIME: constant, except where the wall clock is

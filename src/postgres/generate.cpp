@@ -36,21 +36,30 @@ constexpr int64_t furthest_advance_us = 86400LL * 1000 * 1000;
 constexpr int64_t end_warning_us = 365LL * 86400 * 1000 * 1000;
 constexpr int64_t end_warning_pause_us = 86400LL * 1000 * 1000;
 
-Server		server;
+constinit Server server;
 
 /* Constructed in place: a library's static objects must not need code that runs while it is loaded. */
 alignas(ServerGenerator) char generator_storage[sizeof(ServerGenerator)];
 ServerGenerator *generator;
 
+/* This backend's counters, which only it writes; set with the generator. */
+BackendCounters *counters;
+
 /* The newest id that this session was given; none yet: -1. */
 int64		last_id = -1;
+
+void
+count(Atomic64 &counter, uint64_t more)
+{
+	counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
 
 /* The generator's failures, as errors.  They all count. */
 
 void
 count_error()
 {
-	count(my_counters().errors, 1);
+	count(counters->errors, 1);
 }
 
 [[noreturn]] void
@@ -149,7 +158,7 @@ take_one()
 
 	if (unlikely(taken.failure != Failure::none))
 		report(taken);
-	count(my_counters().ids, 1);
+	count(counters->ids, 1);
 	return last_id = id_of(taken.first_step, taken.node);
 }
 
@@ -174,6 +183,19 @@ Server::now_ns() noexcept
 	if (clock_source() == ClockSource::realtime)
 		return wall_clock_ns();
 	return boot_clock_ns() + static_cast<int64_t>(shared()->clock_anchor_ns.load(std::memory_order_relaxed));
+}
+
+int64_t
+Server::recent_ns() noexcept
+{
+	uint64_t	at = cycles();
+
+	if (at - read_at_ >= recent_cycles || at == 0)
+	{
+		read_at_ = at;
+		read_ns_ = now_ns();
+	}
+	return read_ns_;
 }
 
 ClockReading
@@ -286,8 +308,8 @@ Server::wait(int64_t ns, bool first) noexcept
 
 	int64_t		waited = boot_clock_ns() - start;
 
-	count(my_counters().waits, first ? 1 : 0);
-	count(my_counters().wait_ns, static_cast<uint64_t>(waited));
+	count(counters->waits, first ? 1 : 0);
+	count(counters->wait_ns, static_cast<uint64_t>(waited));
 	CHECK_FOR_INTERRUPTS();
 	return waited;
 }
@@ -316,10 +338,14 @@ server_generator()
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
 					 errhint("Add snowflake to \"shared_preload_libraries\" and restart the server; decoding ids works without.")));
+		counters = &shared()->backends[backend_number()];
 		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), server);
 	}
-	if (unlikely(settings_changed()))
+	if (unlikely(generator_options_changed))
+	{
+		generator_options_changed = false;
 		generator->set_options(generator_options());
+	}
 	return *generator;
 }
 
@@ -397,7 +423,7 @@ snowflake_nextval_batch(PG_FUNCTION_ARGS)
 
 		if (taken.failure != Failure::none)
 			report(taken);
-		count(my_counters().ids, static_cast<uint64_t>(taken.count));
+		count(counters->ids, static_cast<uint64_t>(taken.count));
 		batch->wanted -= taken.count;
 		batch->taken = taken.count;
 		batch->next_step = taken.first_step;

@@ -8,7 +8,7 @@
 #include "core/generator.h"
 #include "postgres/shared.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /*
@@ -19,6 +19,7 @@ class Server
 {
 public:
 	int64_t		now_ns() noexcept;
+	int64_t		recent_ns() noexcept;
 	ClockReading read_clock() noexcept;
 	void		lock() noexcept;
 	void		unlock() noexcept;
@@ -32,6 +33,10 @@ public:
 
 private:
 	uint64_t	log_position_ = 0;
+
+	/* The last reading of the clock, and when it was read; cycles() never gives 0 where it counts */
+	int64_t		read_ns_ = 0;
+	uint64_t	read_at_ = 0;
 };
 
 using ServerGenerator = Generator<Atomic64, Server>;

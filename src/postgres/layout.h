@@ -11,7 +11,7 @@
 
 struct FunctionCallInfoBaseData;
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /*

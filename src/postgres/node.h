@@ -8,7 +8,7 @@
 
 #include "core/node_id.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 struct ServerNode

@@ -48,7 +48,7 @@ extern "C"
 #error "snowflake supports PostgreSQL 15 to 18"
 #endif
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /* Memory for a setting's parsed value, which PostgreSQL frees with the value; null when there is none. */

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 constexpr uint16_t limit_origin = 65534;

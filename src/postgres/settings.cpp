@@ -15,6 +15,8 @@
 namespace snowflake
 {
 
+bool		generator_options_changed = true;
+
 namespace
 {
 
@@ -29,8 +31,6 @@ int			max_forward_jump_s;
 
 const Layout *parsed_layout;
 const NodeId *parsed_node_id;
-
-bool		changed = true;
 
 constexpr config_enum_entry clock_sources[] = {
 	{"realtime", static_cast<int>(ClockSource::realtime), false},
@@ -106,7 +106,7 @@ assign_node_id(const char *, void *extra)
 extern "C" void
 assign_number(int, void *)
 {
-	changed = true;
+	generator_options_changed = true;
 }
 
 }  // namespace
@@ -139,15 +139,6 @@ generator_options()
 		.reserve_ahead_us = int64{reserve_ahead_ms} * 1000,
 		.max_forward_jump_ns = max_forward_jump_s * 1000 * ns_per_ms,
 	};
-}
-
-bool
-settings_changed()
-{
-	bool		result = changed;
-
-	changed = false;
-	return result;
 }
 
 const char *

@@ -9,7 +9,7 @@
 #include "core/layout.h"
 #include "core/node_id.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 enum class ClockSource
@@ -25,9 +25,9 @@ const Layout &server_layout();
 const NodeId &server_node_id();
 ClockSource clock_source();
 
-/* The settings that the generator follows; settings_changed() is true once after each change of them. */
+/* The settings that the generator follows; the flag is set at each change of them, and is its reader's to clear. */
 Options		generator_options();
-bool		settings_changed();
+extern bool generator_options_changed;
 
 /* For messages. */
 const char *node_id_setting();

@@ -92,10 +92,4 @@ unlock_shared()
 	LWLockRelease(lock);
 }
 
-BackendCounters &
-my_counters()
-{
-	return state->backends[backend_number()];
-}
-
 }  // namespace snowflake

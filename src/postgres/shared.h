@@ -10,7 +10,7 @@
 
 #include "core/generator.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 using Atomic64 = std::atomic<uint64_t>;
@@ -67,15 +67,6 @@ Shared	   *shared();
 /* The lock that SharedState speaks of; it also protects resetting the counters. */
 void		lock_shared();
 void		unlock_shared();
-
-/* This backend's counters; to be written with count(). */
-BackendCounters &my_counters();
-
-inline void
-count(Atomic64 &counter, uint64_t more)
-{
-	counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-}
 
 }  // namespace snowflake
 

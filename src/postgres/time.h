@@ -9,7 +9,7 @@
 
 #include "core/layout.h"
 
-namespace snowflake
+namespace snowflake __attribute__((visibility("hidden")))
 {
 
 /* A time or a duration in words, for messages: UTC, microseconds where they are not 0. */
