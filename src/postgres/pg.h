@@ -19,6 +19,7 @@ extern "C"
 
 #include "access/xlog.h"
 #include "catalog/pg_type_d.h"
+#include "common/int.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
