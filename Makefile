@@ -50,3 +50,20 @@ $(OBJS) $(OBJS:.o=.bc): $(HEADER_FILES)
 
 $(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
 	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit'; cat $(SQL_PARTS); } > $@
+
+# Where the server's folders belong to somebody else, installing needs sudo.
+SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || echo no),sudo)
+
+.PHONY: demo
+demo: all
+	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
+	PG_CONFIG='$(PG_CONFIG)' examples/demo/run
+
+.PHONY: bench
+bench: all bench/build/constant.so
+	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
+	PG_CONFIG='$(PG_CONFIG)' bench/run
+
+bench/build/constant.so: bench/constant.c
+	mkdir -p bench/build
+	$(CC) $(CFLAGS) -fPIC -isystem $(includedir_server) -shared -o $@ $<
