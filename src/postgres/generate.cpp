@@ -41,6 +41,11 @@ constinit Server server;
 /* Constructed in place: a library's static objects must not need code that runs while it is loaded. */
 alignas(ServerGenerator) char generator_storage[sizeof(ServerGenerator)];
 ServerGenerator *generator;
+const Layout *generator_layout;
+
+/* A node number, and its bits at their places in an id. */
+uint64_t	placed_node = UINT64_MAX;
+uint64_t	placed_node_bits;
 
 /* This backend's counters, which only it writes; set with the generator. */
 BackendCounters *counters;
@@ -52,6 +57,25 @@ void
 count(Atomic64 &counter, uint64_t more)
 {
 	counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+/* Makes the generator where there is none yet, and lets it follow the settings. */
+pg_noinline void
+prepare_generator()
+{
+	if (generator == nullptr)
+	{
+		if (shared() == nullptr)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
+					 errhint("Add snowflake to \"shared_preload_libraries\" and restart the server; decoding ids works without.")));
+		counters = &shared()->backends[backend_number()];
+		generator_layout = &server_layout();
+		generator = new (generator_storage) ServerGenerator(shared()->generator, *generator_layout, server);
+	}
+	generator_options_changed = false;
+	generator->set_options(generator_options());
 }
 
 /* The generator's failures, as errors.  They all count. */
@@ -331,38 +355,21 @@ Server::clock_ahead(int64_t now_ns, int64_t durable_us) noexcept
 ServerGenerator &
 server_generator()
 {
-	if (unlikely(generator == nullptr))
-	{
-		if (shared() == nullptr)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
-					 errhint("Add snowflake to \"shared_preload_libraries\" and restart the server; decoding ids works without.")));
-		counters = &shared()->backends[backend_number()];
-		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), server);
-	}
-	if (unlikely(generator_options_changed))
-	{
-		generator_options_changed = false;
-		generator->set_options(generator_options());
-	}
+	if (unlikely(generator == nullptr || generator_options_changed))
+		prepare_generator();
 	return *generator;
 }
 
 int64_t
 id_of(uint64_t step, uint64_t node)
 {
-	static uint64_t placed_for = UINT64_MAX;
-	static uint64_t placed;
-	const Layout &layout = server_layout();
-
-	if (unlikely(node != placed_for))
+	if (unlikely(node != placed_node))
 	{
-		placed = place_node(layout, node);
-		placed_for = node;
+		placed_node_bits = place_node(*generator_layout, node);
+		placed_node = node;
 	}
-	return static_cast<int64_t>(static_cast<uint64_t>(generator->tick_of_step(step)) << layout.timestamp_shift |
-								generator->sequence_of_step(step) << layout.sequence_shift | placed);
+	return static_cast<int64_t>(static_cast<uint64_t>(generator->tick_of_step(step)) << generator_layout->timestamp_shift |
+								generator->sequence_of_step(step) << generator_layout->sequence_shift | placed_node_bits);
 }
 
 bool
