@@ -54,6 +54,18 @@ $(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
 # Where the server's folders belong to somebody else, installing needs sudo.
 SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || echo no),sudo)
 
+.PHONY: test
+test: all
+	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
+	PG_CONFIG='$(PG_CONFIG)' test/run
+
+# The tests that start servers of their own; as any user but root.
+.PHONY: tap
+tap: PROVE_TESTS = test/t/*.pl
+tap: PROVE_FLAGS = -I test/perl --timer
+tap:
+	$(prove_installcheck)
+
 .PHONY: demo
 demo: all
 	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
