@@ -1,0 +1,334 @@
+# A PostgreSQL server with snowflake, whose clock the test can set.
+#
+# The server's clock is the file that libfaketime reads at each look at the
+# clock: set_clock() steps CLOCK_REALTIME in the running server, and CLOCK_BOOTTIME
+# stays true.  A server that is started without set_clock() has the true clock.
+#
+# What take() and the clients are given is recorded in a Snowflake::Ledger.
+
+package Snowflake::Server;
+
+use strict;
+use warnings FATAL => 'all';
+
+use parent 'PostgreSQL::Test::Cluster';
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Snowflake::Ledger qw(cut_to_whole_lines);
+use Test::More;
+use Time::HiRes qw(usleep);
+
+# What a client runs again and again until its connection ends.
+my %client_sql = (
+	# ids asked for one by one
+	single => 'SELECT snowflake_nextval();',
+	# as fast as they can be had
+	stream => 'COPY (SELECT snowflake_nextval() FROM (SELECT generate_series(1, 2000000000)) AS s) TO STDOUT;',
+	batch => 'SELECT snowflake_nextval_batch(10);',
+);
+
+# line: the ledger's line that this server's ids belong to, its name unless given.
+sub new
+{
+	my ($class, $name, %params) = @_;
+	my $ledger = delete $params{ledger};
+	my $line = delete $params{line};
+	my $self = PostgreSQL::Test::Cluster::new($class, $name, %params);
+
+	$self->{ledger} = $ledger // Snowflake::Ledger->new($name);
+	$self->{line} = $line // $name;
+	$self->{settings} = {
+		'shared_preload_libraries' => 'snowflake',
+		'snowflake.node_id' => '1',
+		# Each statement of a client in the log would be most of the work.
+		'log_statement' => 'none',
+		'max_connections' => '30',
+		'restart_after_crash' => 'on',
+	};
+	return $self;
+}
+
+sub init
+{
+	my ($self, %params) = @_;
+
+	$self->SUPER::init(%params);
+	$self->append_conf('postgresql.conf', "include 'snowflake_test.conf'");
+	$self->configure;
+	return;
+}
+
+# A standby of a server, or a copy where streaming is 0; its settings, ledger and line are that server's.
+sub init_from
+{
+	my ($self, $primary, $backup, %params) = @_;
+
+	$self->init_from_backup($primary, $backup, has_streaming => 1, %params);
+	$self->{ledger} = $primary->{ledger};
+	$self->{line} = $primary->{line};
+	$self->{settings} = { %{ $primary->{settings} } };
+	return;
+}
+
+# Changes settings in the configuration files; undef takes one away.
+sub configure
+{
+	my ($self, %changes) = @_;
+	my %settings = (%{ $self->{settings} }, %changes);
+
+	delete @settings{ grep { !defined $settings{$_} } keys %settings };
+	$self->{settings} = \%settings;
+
+	my $file = $self->data_dir . '/snowflake_test.conf';
+
+	unlink $file;
+	append_to_file($file, join('', map { my $value = $settings{$_} =~ s/'/''/gr; "$_ = '$value'\n" } sort keys %settings));
+	return;
+}
+
+# The same in the running server; sessions that begin after this have the changes.
+sub reconfigure
+{
+	my ($self, %changes) = @_;
+	my $before = $self->value('pg_conf_load_time()');
+
+	$self->configure(%changes);
+	$self->reload;
+	$self->poll_query_until('postgres', "SELECT pg_conf_load_time() <> '$before'")
+	  or die 'the server did not reload its configuration';
+	return;
+}
+
+# libfaketime, wherever this machine's architecture has it.
+sub faketime_library
+{
+	my ($library) = map { glob "$_/faketime/libfaketime.so.1" } qw(/usr/lib/* /usr/lib* /usr/local/lib*);
+
+	die "libfaketime is not installed\n" unless defined $library;
+	return $library;
+}
+
+# The environment in which a program follows the clock in a file.
+sub clock_environment
+{
+	my ($file) = @_;
+
+	return (
+		LD_PRELOAD => join(' ', faketime_library(), $ENV{LD_PRELOAD} // ()),
+		FAKETIME_TIMESTAMP_FILE => $file,
+		FAKETIME_NO_CACHE => 1,
+		FAKETIME_DONT_FAKE_MONOTONIC => 1,
+		NO_FAKE_STAT => 1);
+}
+
+# Sets the clock so many seconds ahead of the true one; or to what libfaketime understands, as "+0 x2".
+sub set_clock
+{
+	my ($self, $offset) = @_;
+	my $file = $self->basedir . '/clock';
+
+	$self->{clock} = $offset;
+	$offset = sprintf '%+.6f', $offset unless $offset =~ /x/;
+	unlink "$file.new";
+	append_to_file("$file.new", "$offset\n");
+	# At once, since the server may be reading it.
+	rename "$file.new", $file or die "could not rename $file: $!";
+	return;
+}
+
+# Moves the clock so many seconds.
+sub step_clock
+{
+	my ($self, $seconds) = @_;
+
+	$self->set_clock($self->{clock} + $seconds);
+	return;
+}
+
+sub start
+{
+	my ($self, %params) = @_;
+	local %ENV = (%ENV, defined $self->{clock} ? clock_environment($self->basedir . '/clock') : ());
+
+	return $self->SUPER::start(%params);
+}
+
+# As start() and stop(), so that the environment is the same.
+sub restart
+{
+	my ($self, $mode) = @_;
+
+	$self->stop($mode // 'fast');
+	return $self->start;
+}
+
+# Ids, one after the other; recorded.
+sub take
+{
+	my ($self, $count) = @_;
+	my @ids = split /\n/, $self->safe_psql('postgres',
+		'SELECT snowflake_nextval() FROM generate_series(1, ' . ($count // 1) . ')');
+
+	$self->record(@ids);
+	return wantarray ? @ids : $ids[-1];
+}
+
+# Takes so many ids; how far the furthest lay ahead of the clock, read just after it, in seconds.
+sub furthest_ahead
+{
+	my ($self, $count) = @_;
+	my $furthest;
+	my @ids;
+
+	foreach my $row (split /\n/, $self->safe_psql('postgres',
+			"SELECT id, extract(epoch FROM snowflake_timestamp(id) - clock)
+			   FROM (SELECT snowflake_nextval() AS id, clock_timestamp() AS clock FROM generate_series(1, $count) OFFSET 0) AS taken"))
+	{
+		my ($id, $ahead) = split /\|/, $row;
+
+		push @ids, $id;
+		$furthest = $ahead if !defined $furthest || $ahead > $furthest;
+	}
+	$self->record(@ids);
+	return $furthest;
+}
+
+# Records ids that were received after all those before.
+sub record
+{
+	my ($self, @ids) = @_;
+
+	$self->{ledger}->next_phase($self->{line}) unless $self->{clients};
+	$self->{ledger}->record($self->{line}, @ids);
+	return;
+}
+
+# An id is refused with an error that matches.
+sub refuses
+{
+	my ($self, $sql, $pattern, $name) = @_;
+	my ($status, $out, $err) = $self->psql('postgres', $sql);
+
+	$self->record(grep { /^\d+$/ } split /\n/, $out) if $sql =~ /snowflake_nextval/;
+	isnt($status, 0, "$name: refused");
+	like($err, $pattern, "$name: the error says why");
+	return;
+}
+
+# The value of an SQL expression.
+sub value
+{
+	my ($self, $expression) = @_;
+
+	return $self->safe_psql('postgres', "SELECT $expression");
+}
+
+sub stat
+{
+	my ($self, $column) = @_;
+
+	return $self->safe_psql('postgres', "SELECT $column FROM snowflake_stat");
+}
+
+# The name of the wait event in pg_stat_activity; before 17 extensions have one in common.
+sub wait_event
+{
+	my ($self, $name) = @_;
+
+	return $self->pg_version >= 17 ? $name : 'Extension';
+}
+
+# Waits until so many sessions of the test wait for this.
+sub wait_for_waiters
+{
+	my ($self, $event, $count) = @_;
+
+	$event = $self->wait_event($event);
+	$self->poll_query_until('postgres',
+		"SELECT count(*) = $count FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND wait_event = '$event'")
+	  or die "no $count sessions waited for $event";
+	return;
+}
+
+# Starts clients of these kinds, which record what they are given until their connections end.
+sub start_clients
+{
+	my ($self, @kinds) = @_;
+
+	$self->{ledger}->next_phase($self->{line});
+	$self->{clients} = [];
+	foreach my $kind (@kinds)
+	{
+		my $script = "$PostgreSQL::Test::Utils::tmp_check/client_$kind.sql";
+		my $file = $self->{ledger}->file($self->{line});
+
+		if (!-e $script)
+		{
+			append_to_file("$script.$$", "$client_sql{$kind}\n" x 10_000);
+			rename "$script.$$", $script or die "could not rename $script: $!";
+		}
+		append_to_file($file, '');
+		push @{ $self->{clients} }, {
+			file => $file,
+			run => IPC::Run::start([
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=0', ('-f', $script) x 100,
+				'-d', $self->connstr('postgres') . ' application_name=client'
+			], '<', '/dev/null', '>', $file, '2>', "$file.errors"),
+		};
+	}
+	return;
+}
+
+# Waits until each client has been given so many bytes of ids more.
+sub wait_for_clients
+{
+	my ($self, $bytes) = @_;
+	my @waiting = map { [ $_, (-s $_->{file}) + $bytes ] } @{ $self->{clients} };
+	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
+
+	while (@waiting = grep { -s $_->[0]->{file} < $_->[1] } @waiting)
+	{
+		if ($tries-- == 0)
+		{
+			diag(slurp_file("$waiting[0]->[0]->{file}.errors"));
+			die 'the clients get no ids';
+		}
+		usleep(20_000);
+	}
+	return;
+}
+
+# Waits for the clients to end; with a running server their sessions are ended.
+sub finish_clients
+{
+	my ($self) = @_;
+
+	$self->value(q{count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'client'})
+	  if defined $self->{_pid};
+	foreach my $client (@{ $self->{clients} })
+	{
+		$client->{run}->finish;
+		cut_to_whole_lines($client->{file});
+	}
+	delete $self->{clients};
+	return;
+}
+
+# What the server's log has said since a position from log_position().
+sub log_position
+{
+	my ($self) = @_;
+
+	return -s $self->logfile;
+}
+
+sub log_since
+{
+	my ($self, $position) = @_;
+
+	return slurp_file($self->logfile, $position);
+}
+
+1;

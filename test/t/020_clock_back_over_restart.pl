@@ -1,0 +1,83 @@
+# The clock is set back while the server is down: after crashes, with a
+# checkpoint in between and without, and after a clean stop.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Snowflake::Server;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $server = Snowflake::Server->new('one');
+
+$server->set_clock(0);
+$server->init;
+$server->start;
+$server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+
+# The very first id of a server.
+is($server->stat('last_id IS NULL AND reserved_until IS NULL'), 't', 'a new server has issued and reserved nothing');
+$server->take;
+is($server->stat('reserved_until > last_timestamp'), 't', 'the limit lies above the newest id');
+
+foreach my $way ([ 'immediate', 0 ], [ 'immediate', 1 ], [ 'fast', 0 ])
+{
+	my ($mode, $checkpoint) = @$way;
+	my $name = "$mode stop" . ($checkpoint ? ', a checkpoint before' : '');
+
+	# By less than max_wait: a wait.
+	my $start = time;
+	$server->take(1000);
+	$server->safe_psql('postgres', 'CHECKPOINT') if $checkpoint;
+	my $reserved = $server->stat('reserved_until');
+	$server->stop($mode);
+	$server->step_clock(-1);
+	$server->start;
+	is($server->stat('reserved_until'), $reserved, "$name: the limit is still there");
+	is($server->stat('last_id IS NULL'), 't', "$name: nothing was issued since the start");
+	my $first = $server->take;
+	cmp_ok(time - $start, '>=', 1, "$name: the first id waits for the clock");
+	is($server->value("snowflake_timestamp($first) >= '$reserved'"), 't', "$name: the first id starts at the limit");
+	cmp_ok($server->furthest_ahead(1000), '<=', 0, "$name: no id lies ahead of the clock");
+
+	# By more: an error, which goes away with its cause.
+	$server->stop($mode);
+	$server->step_clock(-7200);
+	$server->start;
+	$server->refuses(
+		'SELECT snowflake_nextval()',
+		qr/clock is \S*59:5\d\S* behind|clock is \S*02:00:0\d\S* behind/,
+		"$name, a clock two hours behind");
+	$server->refuses(
+		'SELECT snowflake_nextval()',
+		qr/this server reserved the time up to 20\d\d-.*"snowflake.max_wait" is 2000 ms/s,
+		"$name, a clock two hours behind");
+
+	# Another such stop with nothing issued, and then the clock is right.
+	$server->stop($mode);
+	$server->start;
+	$server->refuses('SELECT snowflake_nextval()', qr/ behind the snowflake ids/, "$name, twice");
+	$server->step_clock(7200);
+	$server->take(1000);
+
+	# The limit outlives a restart in which no id was asked for.
+	$server->stop($mode);
+	$server->start;
+	$server->stop($mode);
+	$server->step_clock(-0.8);
+	$server->start;
+	$server->take(1000);
+}
+
+# Another layout or node number starts above what came before, too.
+my $newest = $server->take;
+my $newest_time = $server->value("snowflake_timestamp($newest)");
+
+$server->stop;
+$server->configure('snowflake.layout' => 'game', 'snowflake.node_id' => '70000');
+$server->step_clock(-1);
+$server->start;
+is($server->value("snowflake_timestamp(snowflake_nextval()) > '$newest_time'"), 't', 'another layout starts above the old limit');
+
+$server->{ledger}->check('a clock set back over restarts');
+done_testing();
