@@ -211,8 +211,10 @@ public:
 	void set_options(const Options &options) noexcept
 	{
 		options_ = options;
+		/* A jump that is not to be believed must meet the limit, where the clock is looked at. */
+		options_.reserve_ahead_us = std::min(options.reserve_ahead_us, options.max_forward_jump_ns / ns_per_us);
 		max_drift_ = options.max_drift_us / tick_us_;
-		half_ahead_ = options.reserve_ahead_us / tick_us_ / 2;
+		half_ahead_ = options_.reserve_ahead_us / tick_us_ / 2;
 	}
 
 	/*
@@ -626,6 +628,9 @@ private:
 			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, clock.offset_ns - believed);
 			return false;
 		}
+		/* Back where it was: the same jump again is another one. */
+		if (static_cast<int64_t>(load(state_.refused_offset)) != no_offset)
+			state_.refused_offset.store(static_cast<uint64_t>(no_offset), std::memory_order_relaxed);
 		/* The clock that asked for this tick may have gone since: it is not what is reserved by. */
 		if (tick > tick_of(clock.wall_ns) + max_drift_)
 			return true;
