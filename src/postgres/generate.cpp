@@ -91,21 +91,22 @@ report_behind(const Taken &taken)
 {
 	uint64_t	step;
 	uint64_t	node;
-	bool		issued = generator->newest(&step, &node);
-	int64		newest_us = generator->begin_us(issued ? generator->tick_of_step(step) : taken.tick);
+	bool		after_newest = generator->newest(&step, &node) && taken.tick <= generator->tick_of_step(step) + 1;
+	int64		reached_us = generator->begin_us(after_newest ? generator->tick_of_step(step) : taken.tick);
 	int64		now_us = taken.now_ns / ns_per_us;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("clock is %s behind the snowflake ids", interval_text(newest_us - now_us).text),
-			 issued ?
+			 errmsg("clock is %s behind the snowflake ids", interval_text(reached_us - now_us).text),
+			 after_newest ?
 			 errdetail("The clock reads %s; the newest id has the time %s; an id would have to wait for %s, "
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
-					   time_text(now_us).text, time_text(newest_us).text, interval_text(taken.excess_ns / ns_per_us).text,
+					   time_text(now_us).text, time_text(reached_us).text, interval_text(taken.excess_ns / ns_per_us).text,
 					   max_wait_setting(), max_drift_setting()) :
-			 errdetail("The clock reads %s; before its last start this server reserved the time up to %s; an id would have to wait for %s, "
+			 errdetail("The clock reads %s; this server reserved the time up to %s, before its last start or by "
+					   "snowflake_advance_past() or snowflake_set_limit(); an id would have to wait for %s, "
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
-					   time_text(now_us).text, time_text(newest_us).text, interval_text(taken.excess_ns / ns_per_us).text,
+					   time_text(now_us).text, time_text(reached_us).text, interval_text(taken.excess_ns / ns_per_us).text,
 					   max_wait_setting(), max_drift_setting()),
 			 errhint("Set the clock right and try again; a larger \"snowflake.max_wait\" waits longer, "
 					 "a larger \"snowflake.max_drift\" lets ids run further ahead of the clock. "
@@ -413,7 +414,8 @@ snowflake_nextval_batch(PG_FUNCTION_ARGS)
 		if (wanted < 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("number of ids must be at least 1, not %d", wanted)));
+					 errmsg("number of ids must be at least 1, not %d", wanted),
+					 errhint("Leave the call out where no ids are wanted.")));
 		context = SRF_FIRSTCALL_INIT();
 		batch = static_cast<Batch *>(MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(Batch)));
 		batch->wanted = wanted;
