@@ -117,7 +117,10 @@ tick_from(const Layout &layout, int64_t unix_us) noexcept
 	return unix_us == INT64_MIN ? tick_at(layout, unix_us) : tick_at(layout, unix_us - 1) + 1;
 }
 
-/* The smallest id born at or after a time: 0 before the epoch, INT64_MAX where there is none. */
+/*
+ * The smallest id born at or after a time: 0 before the epoch, INT64_MAX where
+ * there is none, and for INT64_MAX, which is infinity.
+ */
 constexpr int64_t
 min_id(const Layout &layout, int64_t unix_us) noexcept
 {
@@ -125,10 +128,10 @@ min_id(const Layout &layout, int64_t unix_us) noexcept
 
 	if (tick <= 0)
 		return 0;
-	return tick > layout.last_tick() ? INT64_MAX : compose(layout, {tick, 0, 0});
+	return tick > layout.last_tick() || unix_us == INT64_MAX ? INT64_MAX : compose(layout, {tick, 0, 0});
 }
 
-/* The largest id born at or before a time: -1 where there is none, INT64_MAX from the layout's end on. */
+/* The largest id born at or before a time: -1 where there is none, INT64_MAX from the layout's end on, and for infinity. */
 constexpr int64_t
 max_id(const Layout &layout, int64_t unix_us) noexcept
 {
@@ -136,7 +139,7 @@ max_id(const Layout &layout, int64_t unix_us) noexcept
 
 	if (tick < 0)
 		return -1;
-	return tick > layout.last_tick() ? INT64_MAX : compose(layout, {tick, layout.max_node(), layout.max_sequence()});
+	return tick > layout.last_tick() || unix_us == INT64_MAX ? INT64_MAX : compose(layout, {tick, layout.max_node(), layout.max_sequence()});
 }
 
 }  // namespace snowflake
