@@ -67,19 +67,20 @@ to_base32(int64_t id, char *text) noexcept
 bool
 from_base62(std::string_view text, int64_t *id, Reason *reason) noexcept
 {
+	bool		fits = true;
+
 	*id = 0;
-	if (text.size() != base62_length)
-		return reason->refuse("It has %zu characters; the base62 form of an id has %d.", text.size(), base62_length);
 	for (char c : text)
 	{
 		size_t		digit = base62_digits.find(c);
 
 		if (digit == std::string_view::npos)
 			return reason->refuse("The character \"%s\" is none of 0-9, A-Z and a-z.", Quoted({&c, 1}).text);
-		if (!append_digit(id, base62_digits.size(), digit))
-			return refuse_too_large(reason);
+		fits = fits && append_digit(id, base62_digits.size(), digit);
 	}
-	return true;
+	if (text.size() != base62_length)
+		return reason->refuse("It has %zu characters; the base62 form of an id has %d.", text.size(), base62_length);
+	return fits || refuse_too_large(reason);
 }
 
 bool
