@@ -34,19 +34,6 @@ namespace
 constexpr int64_t us_per_ms = 1000;
 constexpr int64_t us_per_s = 1000 * 1000;
 
-constexpr bool
-is_field_name(std::string_view name) noexcept
-{
-	if (name.empty() || name.size() > max_field_name || is_digit(name[0]))
-		return false;
-	for (char c : name)
-	{
-		if (!(c >= 'a' && c <= 'z') && !is_digit(c) && c != '_')
-			return false;
-	}
-	return true;
-}
-
 /* Two or more digits at a fixed place of a date, -1 where they are not digits. */
 int
 digits_at(std::string_view text, size_t start, size_t count) noexcept
@@ -146,9 +133,9 @@ parse_tick(std::string_view text, int64_t *tick_us, Reason *reason) noexcept
 		*tick_us = static_cast<int64_t>(number) * unit.us;
 		return true;
 	}
-	if (digits == 0)
-		return reason->refuse("The tick \"%s\" is not a whole number with a unit, such as 1ms.", Quoted(text).text);
-	return reason->refuse("The tick \"%s\" has an unknown unit; the units are us, ms and s.", Quoted(text).text);
+	if (digits > 0 && is_field_name(unit_name))
+		return reason->refuse("The tick \"%s\" has an unknown unit; the units are us, ms and s.", Quoted(text).text);
+	return reason->refuse("The tick \"%s\" is not a whole number with a unit, such as 1ms.", Quoted(text).text);
 }
 
 bool
@@ -226,6 +213,19 @@ start_from_preset(std::string_view name, Layout *layout, Reason *reason) noexcep
 }
 
 }  // namespace
+
+bool
+is_field_name(std::string_view name) noexcept
+{
+	if (name.empty() || name.size() > max_field_name || is_digit(name[0]))
+		return false;
+	for (char c : name)
+	{
+		if (!(c >= 'a' && c <= 'z') && !is_digit(c) && c != '_')
+			return false;
+	}
+	return true;
+}
 
 const Field *
 Layout::find(std::string_view name) const noexcept

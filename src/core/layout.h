@@ -26,6 +26,7 @@ constexpr int max_id_bits = 63;
 
 /* A field's name: [a-z_][a-z0-9_]{0,30} */
 constexpr int max_field_name = 31;
+bool		is_field_name(std::string_view name) noexcept;
 
 /* A tick longer than a day would make every wait for the next one longer than a day. */
 constexpr int64_t max_tick_us = 86400LL * 1000 * 1000;

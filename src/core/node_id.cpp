@@ -64,7 +64,7 @@ parse_parts(std::string_view text, NodeId *node_id, Reason *reason) noexcept
 		std::string_view value = item;
 		std::string_view name = take_until(&value, '=');
 
-		if (name.empty() || name.size() > max_field_name || item.find('=') == std::string_view::npos ||
+		if (!is_field_name(name) || item.find('=') == std::string_view::npos ||
 			(text.empty() && !last))
 			return reason->refuse("\"%s\" is not a node number, a list of parts such as datacenter=3,worker=7, "
 								  "hostname, address:NETWORK/PREFIX or auto.", Quoted(item).text);
@@ -82,8 +82,8 @@ parse_parts(std::string_view text, NodeId *node_id, Reason *reason) noexcept
 		memcpy(part.name, name.data(), name.size());
 		part.name[name.size()] = '\0';
 		if (!parse_digits(value, INT64_MAX, &part.value))
-			return reason->refuse("The part \"%s\" is not a whole number from 0 up, but \"%s\".",
-								  Quoted(name).text, Quoted(value).text);
+			return reason->refuse("The part \"%s\" is \"%s\", not a whole number from 0 to %" PRId64 ".",
+								  Quoted(name).text, Quoted(value).text, INT64_MAX);
 	}
 	return true;
 }
@@ -122,7 +122,7 @@ parse_node_id(std::string_view text, NodeId *node_id, Reason *reason) noexcept
 	{
 		node_id->source = NodeSource::number;
 		if (!parse_digits(text, INT64_MAX, &node_id->number))
-			return reason->refuse("The node number \"%s\" is not a whole number from 0 up.", Quoted(text).text);
+			return reason->refuse("The node number \"%s\" is not a whole number from 0 to %" PRId64 ".", Quoted(text).text, INT64_MAX);
 	}
 	else
 	{
