@@ -38,9 +38,10 @@ timestamp_of(const Layout &layout, const Parts &parts)
 	if (unix_us == INT64_MAX || !IS_VALID_TIMESTAMP(timestamptz_of(unix_us)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp of the snowflake id is out of range"),
+				 errmsg("time of id %lld is out of range for type timestamptz", static_cast<long long>(compose(layout, parts))),
 				 errdetail("It is tick %lld of %s after the epoch.", static_cast<long long>(parts.tick),
-						   tick_text(layout.tick_us).text)));
+						   tick_text(layout.tick_us).text),
+				 errhint("Check that the id was made with the layout \"%s\".", layout_text(layout).text)));
 	return timestamptz_of(unix_us);
 }
 
@@ -69,7 +70,7 @@ fields_of(const Layout &layout, int64 id)
 
 /* A part given to snowflake_encode(), checked. */
 uint64
-part_argument(FunctionCallInfo fcinfo, int argument, const char *name, uint64 max)
+part_argument(FunctionCallInfo fcinfo, int argument, const Layout &layout, const char *name, uint64 max)
 {
 	int64		value = PG_GETARG_INT64(argument);
 
@@ -77,7 +78,9 @@ part_argument(FunctionCallInfo fcinfo, int argument, const char *name, uint64 ma
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("%s %lld is out of range for the snowflake layout", name, static_cast<long long>(value)),
-				 errdetail("It must lie between 0 and %llu.", static_cast<unsigned long long>(max))));
+				 max == 0 ? errdetail("It must be 0: the layout has no %s.", name) :
+				 errdetail("It must lie between 0 and %llu.", static_cast<unsigned long long>(max)),
+				 errhint("Check that the layout \"%s\" is the right one.", layout_text(layout).text)));
 	return static_cast<uint64>(value);
 }
 
@@ -88,7 +91,9 @@ meaning_of(const Layout &layout, const Field &field, const Parts &parts)
 	switch (field.kind)
 	{
 		case FieldKind::timestamp:
-			return psprintf("%s: %lld ticks of %s after %s", time_text(tick_begin_us(layout, parts.tick)).text,
+			return psprintf("%s: %lld ticks of %s after %s",
+							tick_begin_us(layout, parts.tick) == INT64_MAX ? "beyond timestamptz" :
+							time_text(tick_begin_us(layout, parts.tick)).text,
 							static_cast<long long>(parts.tick), tick_text(layout.tick_us).text, time_text(layout.epoch_us).text);
 		case FieldKind::sequence:
 			return psprintf("number in the tick, of 0 to %" PRIu64, layout.max_sequence());
@@ -183,7 +188,8 @@ snowflake_field(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("snowflake layout has no field \"%s\"", text_to_cstring(name)),
-				 errdetail("Its fields are %s.", names.data)));
+				 errdetail("Its fields are %s.", names.data),
+				 errhint("Check that the layout \"%s\" is the right one.", layout_text(layout).text)));
 	}
 	PG_RETURN_INT64(static_cast<int64>(field_value(*field, id)));
 }
@@ -195,8 +201,8 @@ snowflake_encode(PG_FUNCTION_ARGS)
 {
 	const Layout &layout = layout_argument(fcinfo, 3);
 	int64		unix_us = unix_time_in(layout, PG_GETARG_TIMESTAMPTZ(0));
-	uint64		node = part_argument(fcinfo, 1, "node number", layout.max_node());
-	uint64		sequence = part_argument(fcinfo, 2, "sequence", layout.max_sequence());
+	uint64		node = part_argument(fcinfo, 1, layout, "node number", layout.max_node());
+	uint64		sequence = part_argument(fcinfo, 2, layout, "sequence", layout.max_sequence());
 
 	PG_RETURN_INT64(compose(layout, {tick_at(layout, unix_us), node, sequence}));
 }

@@ -106,7 +106,8 @@ check_id(const Layout &layout, int64_t id)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("id %lld is out of range for the snowflake layout", static_cast<long long>(id)),
-				 errdetail("The layout's ids lie between 0 and %lld.", static_cast<long long>(layout.max_id()))));
+				 errdetail("The layout's ids lie between 0 and %lld.", static_cast<long long>(layout.max_id())),
+				 errhint("Check that the id was made with the layout \"%s\".", layout_text(layout).text)));
 }
 
 }  // namespace snowflake

@@ -95,7 +95,8 @@ unix_time_in(const Layout &layout, int64_t timestamptz)
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("time \"%s\" is out of range for the snowflake layout", timestamptz_to_str(timestamptz)),
 				 errdetail("The layout's time runs from %s until before %s.",
-						   time_text(layout.epoch_us).text, time_text(ends_at_us(layout)).text)));
+						   time_text(layout.epoch_us).text, time_text(ends_at_us(layout)).text),
+				 errhint("Check that the layout \"%s\" is the right one.", layout_text(layout).text)));
 	return unix_us;
 }
 
