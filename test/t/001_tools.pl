@@ -14,8 +14,8 @@ my $count;
 
 sub problems
 {
-	my ($name, @phases) = @_;
-	my $ledger = Snowflake::Ledger->new($name);
+	my (@phases) = @_;
+	my $ledger = Snowflake::Ledger->new;
 
 	foreach my $phase (@phases)
 	{
@@ -27,14 +27,14 @@ sub problems
 	return join "\n", $ledger->problems(\$count);
 }
 
-is(problems('good', [ 'one', [ 1, 3, 5 ], [ 2, 4 ] ], [ 'two', [ 6, 9 ] ], [ 'one', [ 7, 8 ] ]),
+is(problems([ 'one', [ 1, 3, 5 ], [ 2, 4 ] ], [ 'two', [ 6, 9 ] ], [ 'one', [ 7, 8 ] ]),
 	'', 'sessions whose ids interleave, phases and lines that ascend are right');
 is($count, 9, 'all ids are looked at');
-like(problems('step_back', [ 'one', [ 1, 3, 2 ] ]), qr/0000_one: 1 steps back/, 'a step back in a session is found');
-like(problems('repetition', [ 'one', [ 1, 1 ] ]), qr/0000_one: 1 steps back/, 'a repetition in a session is found');
-like(problems('phase', [ 'one', [2] ], [ 'one', [1] ]), qr/0001_one: 1 steps back/, 'a step back over phases is found');
-like(problems('sessions', [ 'one', [ 1, 2, 3 ], [2] ]), qr/issued more than once: 2/, 'an id in two sessions is found');
-like(problems('lines', [ 'one', [ 9, 10 ] ], [ 'two', [10] ]), qr/issued more than once: 10/, 'an id in two lines is found');
+like(problems([ 'one', [ 1, 3, 2 ] ]), qr/0000_one: 1 steps back/, 'a step back in a session is found');
+like(problems([ 'one', [ 1, 1 ] ]), qr/0000_one: 1 steps back/, 'a repetition in a session is found');
+like(problems([ 'one', [2] ], [ 'one', [1] ]), qr/0001_one: 1 steps back/, 'a step back over phases is found');
+like(problems([ 'one', [ 1, 2, 3 ], [2] ]), qr/issued more than once: 2/, 'an id in two sessions is found');
+like(problems([ 'one', [ 9, 10 ] ], [ 'two', [10] ]), qr/issued more than once: 10/, 'an id in two lines is found');
 
 my $file = "$PostgreSQL::Test::Utils::tmp_check/cut_ids";
 

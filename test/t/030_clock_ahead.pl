@@ -8,7 +8,7 @@ use Snowflake::Server;
 use Test::More;
 
 my $ten_years = 10 * 365 * 86400;
-my $ledger = Snowflake::Ledger->new('all');
+my $ledger = Snowflake::Ledger->new;
 my $server = Snowflake::Server->new('one', ledger => $ledger, line => 'node 1');
 
 $server->set_clock(0);
@@ -43,6 +43,13 @@ $server->step_clock($ten_years);
 $server->refuses('SELECT snowflake_nextval()', qr/jumped forward/, 'the next jump');
 is($server->stat('forward_jumps'), 2, 'the next jump is counted');
 $server->step_clock(-$ten_years);
+$server->take;
+
+# Beyond the end of the layout, too.
+my $sixty_years = 60 * 365 * 86400;
+$server->step_clock($sixty_years);
+$server->refuses('SELECT snowflake_nextval()', qr/no time left|jumped forward/, 'a clock that jumped ahead by sixty years');
+$server->step_clock(-$sixty_years);
 $server->take;
 
 # A restart after such a jump, once the clock is right, finds nothing poisoned.

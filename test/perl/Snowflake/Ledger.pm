@@ -21,11 +21,13 @@ use Test::More;
 
 our @EXPORT_OK = qw(cut_to_whole_lines);
 
+my $ledgers = 0;
+
 sub new
 {
-	my ($class, $name) = @_;
+	my ($class) = @_;
 	my $test = basename($0, '.pl');
-	my $directory = "$PostgreSQL::Test::Utils::tmp_check/${test}_ids_$name";
+	my $directory = "$PostgreSQL::Test::Utils::tmp_check/${test}_ids_" . ++$ledgers;
 
 	mkdir $directory or die "could not create $directory: $!";
 	return bless {
