@@ -57,15 +57,15 @@ parse_network(std::string_view text, Network *network, Reason *reason) noexcept
 bool
 parse_parts(std::string_view text, NodeId *node_id, Reason *reason) noexcept
 {
-	while (!text.empty())
+	for (bool more = true; more;)
 	{
-		bool		last = text.find(',') == std::string_view::npos;
+		more = text.find(',') != std::string_view::npos;
+
 		std::string_view item = take_until(&text, ',');
 		std::string_view value = item;
 		std::string_view name = take_until(&value, '=');
 
-		if (!is_field_name(name) || item.find('=') == std::string_view::npos ||
-			(text.empty() && !last))
+		if (!is_field_name(name) || item.find('=') == std::string_view::npos)
 			return reason->refuse("\"%s\" is not a node number, a list of parts such as datacenter=3,worker=7, "
 								  "hostname, address:NETWORK/PREFIX or auto.", Quoted(item).text);
 
