@@ -137,7 +137,7 @@ generator_options()
 		.max_drift_us = int64{max_drift_ms} * 1000,
 		.max_wait_ns = max_wait_ms * ns_per_ms,
 		.reserve_ahead_us = int64{reserve_ahead_ms} * 1000,
-		.max_forward_jump_ns = max_forward_jump_s * 1000 * ns_per_ms,
+		.max_forward_jump_ns = max_forward_jump_s * (1000 * ns_per_ms),
 	};
 }
 
