@@ -19,8 +19,12 @@ SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sq
 DATA_built = $(EXTENSION)--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)
 
-REGRESS = $(patsubst sql/%.sql,%,$(wildcard sql/*.sql))
-REGRESS_OPTS = --temp-instance=./tmp_check --temp-config=test/snowflake.conf
+# setup creates the extension for the others.
+REGRESS = setup $(filter-out setup,$(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql))))
+REGRESS_OPTS = --temp-instance=./tmp_check --temp-config=test/snowflake.conf --encoding=UTF8 --no-locale
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake \
+	--temp-instance=./tmp_check_iso --temp-config=test/snowflake.conf --encoding=UTF8 --no-locale
 
 EXTRA_CLEAN = tmp_check test/unit/build test/simulation/build bench/build
 

@@ -1,0 +1,84 @@
+-- The extension itself: where it is installed, who may call what, and what the
+-- planner is told of its functions.  Leaves it installed for the other tests.
+
+-- in a schema of one's choice, without that schema on the search path
+CREATE SCHEMA ids;
+CREATE EXTENSION snowflake SCHEMA ids;
+SELECT e.extversion, n.nspname
+FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'snowflake';
+SELECT snowflake_nextval();
+SELECT ids.snowflake_nextval() > 0 AS made;
+SELECT ids.snowflake_node(ids.snowflake_nextval());
+SELECT count(*) FROM ids.snowflake_layouts;
+SELECT node_id FROM ids.snowflake_stat;
+
+-- nothing outside that schema
+SELECT d.classid::regclass, count(*)
+FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+WHERE e.extname = 'snowflake' AND d.deptype = 'e'
+	AND NOT coalesce((SELECT pronamespace FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid),
+					 (SELECT relnamespace FROM pg_class WHERE d.classid = 'pg_class'::regclass AND oid = d.objid),
+					 (SELECT typnamespace FROM pg_type WHERE d.classid = 'pg_type'::regclass AND oid = d.objid))
+		= 'ids'::regnamespace
+GROUP BY 1;
+
+-- a default keeps it from being dropped
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT ids.snowflake_nextval());
+DROP EXTENSION snowflake;
+DROP TABLE orders;
+DROP EXTENSION snowflake;
+DROP SCHEMA ids;
+
+-- again, and then nothing is left of the first time but the ids
+CREATE EXTENSION snowflake;
+CREATE EXTENSION snowflake;
+
+-- what the planner is told: v STABLE without a layout, i IMMUTABLE with one
+SELECT p.oid::regprocedure AS function,
+	pg_get_function_result(p.oid) AS result,
+	p.provolatile AS volatile, p.proparallel AS parallel, p.proisstrict AS strict,
+	p.prosecdef AS definer, p.pronargdefaults AS defaults
+FROM pg_proc p
+	JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+WHERE e.extname = 'snowflake'
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+
+-- everything says what it is
+SELECT p.oid::regprocedure AS without_comment
+FROM pg_proc p WHERE p.proname LIKE 'snowflake%' AND obj_description(p.oid, 'pg_proc') IS NULL;
+
+-- not for everybody
+CREATE ROLE regress_snowflake_user;
+SELECT p.oid::regprocedure AS not_for_public
+FROM pg_proc p
+WHERE p.proname LIKE 'snowflake%' AND NOT has_function_privilege('regress_snowflake_user', p.oid, 'EXECUTE')
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+
+SET ROLE regress_snowflake_user;
+SELECT snowflake_nextval() > 0 AS made;
+SELECT count(*) FROM snowflake_nextval_batch(10);
+SELECT snowflake_lastval() > 0 AS made;
+SELECT node_id FROM snowflake_stat;
+SELECT count(*) FROM snowflake_layouts;
+SELECT snowflake_advance_past(1);
+SELECT snowflake_set_limit(now());
+SELECT snowflake_accept_clock();
+SELECT snowflake_stat_reset();
+RESET ROLE;
+
+-- what an owner grants can be called, but for the limit
+GRANT EXECUTE ON FUNCTION snowflake_advance_past, snowflake_set_limit, snowflake_accept_clock, snowflake_stat_reset
+	TO regress_snowflake_user;
+SET ROLE regress_snowflake_user;
+SELECT snowflake_advance_past(1);
+SELECT snowflake_accept_clock();
+SELECT snowflake_stat_reset();
+SELECT snowflake_set_limit(now());
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION snowflake_advance_past, snowflake_set_limit, snowflake_accept_clock, snowflake_stat_reset
+	FROM regress_snowflake_user;
+DROP ROLE regress_snowflake_user;
+
+-- only superusers may install it
+SELECT trusted, superuser, relocatable, requires FROM pg_available_extension_versions WHERE name = 'snowflake';
