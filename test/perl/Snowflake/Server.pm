@@ -27,6 +27,7 @@ my %client_sql = (
 	# as fast as they can be had
 	stream => 'COPY (SELECT snowflake_nextval() FROM (SELECT generate_series(1, 2000000000)) AS s) TO STDOUT;',
 	batch => 'SELECT snowflake_nextval_batch(10);',
+	endless_batch => 'COPY (SELECT snowflake_nextval_batch(2000000000)) TO STDOUT;',
 );
 
 # line: the ledger's line that this server's ids belong to, its name unless given.
@@ -229,6 +230,30 @@ sub refuses
 	return;
 }
 
+# Starts statements in a session of their own, which may have to wait; its application_name is as given.
+sub start_call
+{
+	my ($self, $name, @statements) = @_;
+	my $call = { out => '', err => '' };
+
+	$call->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $self->connstr('postgres') . " application_name=$name", map { ('-c', $_) } @statements ],
+		'<', '/dev/null', '>', \$call->{out}, '2>', \$call->{err});
+	return $call;
+}
+
+# Waits for their end; ids that they returned are recorded in the line's phase.
+sub finish_call
+{
+	my ($self, $call) = @_;
+
+	$call->{run}->finish;
+
+	my @ids = grep { /^\d{15,}$/ } split /\n/, $call->{out};
+
+	$self->{ledger}->record($self->{line}, @ids) if @ids > 0;
+	return scalar @ids;
+}
+
 # The value of an SQL expression.
 sub value
 {
@@ -252,7 +277,7 @@ sub wait_event
 	return $self->pg_version >= 17 ? $name : 'Extension';
 }
 
-# Waits until so many sessions of the test wait for this.
+# Waits until so many sessions wait for this.  They look at the clock now and then, so that fewer may be seen.
 sub wait_for_waiters
 {
 	my ($self, $event, $count) = @_;
