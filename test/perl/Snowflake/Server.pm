@@ -61,7 +61,7 @@ sub init
 	return;
 }
 
-# A standby of a server, or a copy where streaming is 0; its settings, ledger and line are that server's.
+# A standby of a server, or a copy with has_streaming 0; its settings, ledger and line are that server's.
 sub init_from
 {
 	my ($self, $primary, $backup, %params) = @_;
