@@ -151,7 +151,10 @@ sub step_clock
 sub start
 {
 	my ($self, %params) = @_;
-	local %ENV = (%ENV, defined $self->{clock} ? clock_environment($self->basedir . '/clock') : ());
+	local %ENV = (
+		%ENV,
+		defined $self->{clock} ? clock_environment($self->basedir . '/clock') : (),
+		%{ $self->{environment} // {} });
 
 	return $self->SUPER::start(%params);
 }
