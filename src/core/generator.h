@@ -541,7 +541,7 @@ private:
 		/* The clock in microseconds, rounded up; tick 0 is left out, so that there is a step before the first. */
 		int128		now_us = (int128{clock.wall_ns} + ns_per_us - 1) / ns_per_us;
 		int64_t		start = std::max({tick_from_us(now_us), tick_from_us(source.durable_us), issued_end, int64_t{1}});
-		bool		first = static_cast<int64_t>(load(state_.believed_offset)) == no_offset;
+		bool		first = load(state_.claim_count) == 0;	/* not one after set_limit(), which says nothing about the clock */
 
 		if (clock.wall_ns < epoch_ns_ && start == 1)
 			*failed = failure(Failure::epoch_ahead, clock.wall_ns, 0, epoch_ns_ - clock.wall_ns);
@@ -557,7 +557,7 @@ private:
 		if (first && source.durable_us > 0 &&
 			now_us - source.durable_us > options_.max_forward_jump_ns / ns_per_us)
 			env_.clock_ahead(clock.wall_ns, source.durable_us);
-		if (int128{source.durable_us} - now_us > options_.reserve_ahead_us + options_.max_drift_us + tick_us_)
+		if (first && int128{source.durable_us} - now_us > options_.reserve_ahead_us + options_.max_drift_us + tick_us_)
 			count_rollback(static_cast<int64_t>(std::min<int128>((int128{source.durable_us} - now_us) * ns_per_us, INT64_MAX)));
 		return true;
 	}
