@@ -15,7 +15,8 @@ use parent 'PostgreSQL::Test::Cluster';
 
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+# By name: what it exports by default would hide methods.
+use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 use Snowflake::Ledger qw(cut_to_whole_lines);
 use Test::More;
 use Time::HiRes qw(usleep);
