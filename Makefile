@@ -45,12 +45,15 @@ $(error could not install the packages that are missing)
 endif
 endif
 
+# No bitcode: there is nothing in it to gain by inlining, and PostgreSQL's inliner
+# aborts the server where it meets an alias, which clang makes of a constructor.
+override with_llvm := no
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# PGXS has no rule for the flags of C++ bitcode, and no dependency on headers.
-COMPILE.cxx.bc += $(PG_CXXFLAGS)
-$(OBJS) $(OBJS:.o=.bc): $(HEADER_FILES)
+# PGXS knows no dependency on headers.
+$(OBJS): $(HEADER_FILES)
 
 $(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
 	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit'; cat $(SQL_PARTS); } > $@

@@ -2,7 +2,7 @@
 #
 # They listen on a Unix socket in a temporary folder only, and are stopped and
 # removed when the script ends, however it ends.  PostgreSQL refuses to run as
-# root: as_server_user hands a script over to the user postgres then.
+# root: run_unprivileged hands a script over to the user postgres then.
 #
 #     run_unprivileged "$@"             goes on as an ordinary user
 #     start_server NAME [SETTING...]    e.g. start_server shard1 "snowflake.node_id='1'"

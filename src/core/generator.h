@@ -21,14 +21,15 @@
  *	word		anybody, by compare-and-swap from a word that is held; to take or
  *				end a claim, under the lock
  *	limit, claim_start, highest_issued, claim_count
- *				written under the lock, limit and claim_count read without it
+ *				written under the lock, read without it
  *	the rest	anybody; wrong values would cost time or a counter, never an id
  *
- * Memory order.  Whoever publishes stores limit before word (release); a taker
- * loads word (acquire), then limit, then swaps: a word that it swaps successfully
- * was published after the limit that it checked, or is older, or has come back to
- * the same value in a later claim.  The last case is possible only after
- * set_limit() went back; the limit is therefore loaded again after the swap.
+ * Memory order.  Whoever publishes a claim stores limit before word (release); a
+ * taker loads word (acquire), then limit, then swaps.  Within one claim the limit
+ * only grows, so what was checked still holds at the swap; a claim that was ended
+ * or changed in between makes the swap fail.  But set_limit() may go back, and
+ * then the word can reach the same value again in the later claim: the limit is
+ * therefore loaded once more after the swap.
  *
  * Everything outside is handed in as an Environment (see below): PostgreSQL in
  * the server, threads and simulated machines in the tests.  Its functions may
@@ -109,7 +110,7 @@ struct SharedState
 	/* The last step of any claim that ended; 0 for none. */
 	Atomic		highest_issued;
 
-	/* As int64_t: the greatest offset at which a reservation was made. */
+	/* As int64_t: the offset at which the last reservation was made. */
 	Atomic		believed_offset;
 
 	/* As int64_t: the offset that was seen last, and the one last refused: each change counts once. */
@@ -144,7 +145,7 @@ struct ClaimSource
  *
  * now_ns()				the clock, Unix nanoseconds
  * recent_ns()			the same, but may be the last reading again where that is microseconds old
- * read_clock()			the clock and its offset
+ * read_clock()			the clock and its offset; also notices that the call was cancelled
  * lock(), unlock()		one lock for the server; held for moments only
  * claim_source()		called under the lock
  * prepare_limit()		checks that the limit can be written; not under the lock
@@ -201,9 +202,9 @@ class Generator
 public:
 	/* The layout must outlive the generator, and generating with it must be possible: timestamp highest. */
 	Generator(SharedState<Atomic> &state, const Layout &layout, Env &env) noexcept
-		: state_(state), env_(env), node_bits_(layout.node_bits), sequence_bits_(layout.sequence_bits),
-		  last_tick_(layout.last_tick()), tick_us_(layout.tick_us), tick_ns_(layout.tick_us * ns_per_us),
-		  epoch_us_(layout.epoch_us),
+		: state_(state), layout_(layout), env_(env),
+		  node_bits_(layout.node_bits), sequence_bits_(layout.sequence_bits),
+		  last_tick_(layout.last_tick()), tick_ns_(layout.tick_us * ns_per_us),
 		  epoch_ns_(layout.epoch_us > INT64_MAX / ns_per_us ? INT64_MAX : layout.epoch_us * ns_per_us)
 	{
 	}
@@ -213,8 +214,8 @@ public:
 		options_ = options;
 		/* A jump that is not to be believed must meet the limit, where the clock is looked at. */
 		options_.reserve_ahead_us = std::min(options.reserve_ahead_us, options.max_forward_jump_ns / ns_per_us);
-		max_drift_ = options.max_drift_us / tick_us_;
-		half_ahead_ = options_.reserve_ahead_us / tick_us_ / 2;
+		max_drift_ = options.max_drift_us / layout_.tick_us;
+		half_ahead_ = options_.reserve_ahead_us / layout_.tick_us / 2;
 	}
 
 	/*
@@ -224,6 +225,7 @@ public:
 	Taken take(int64_t wanted) noexcept
 	{
 		int64_t		waited = 0;
+		int64_t		waiting_since = 0;	/* by the clock that is waited for */
 		bool		read_clock = false;
 
 		for (;;)
@@ -271,12 +273,17 @@ public:
 				int128		ahead = int128{tick - max_drift_} * tick_ns_ + epoch_ns_ - now;
 				int64_t		wait = ahead > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ahead);
 
+				if (waited == 0)
+					waiting_since = now;
 				if (wait > tick_ns_)
 				{
 					see_clock();
 					if (wait > options_.max_wait_ns - waited)
 						return failure(Failure::behind, now, tick, wait);
 				}
+				/* A clock that stands still would be waited for for ever, tick by tick. */
+				if (int128{waited} - (int128{now} - waiting_since) > options_.max_wait_ns + tick_ns_)
+					return failure(Failure::behind, now, tick, wait);
 				waited += env_.wait(std::min(wait, longest_wait_ns), waited == 0);
 				continue;
 			}
@@ -367,7 +374,7 @@ public:
 
 		uint64_t	issued = load(state_.highest_issued);
 
-		if (issued != 0 && begin_us(tick_of_step(issued) + 1) > limit_us)
+		if (issued != 0 && tick_begin_us(layout_, tick_of_step(issued) + 1) > limit_us)
 		{
 			if (old & held)
 				state_.word.store(old, std::memory_order_release);
@@ -383,11 +390,9 @@ public:
 		return {};
 	}
 
-	/* Believes the wall clock as it is now. */
-	void accept_clock() noexcept
+	/* Believes a wall clock with this offset. */
+	void accept_clock(int64_t offset) noexcept
 	{
-		int64_t		offset = env_.read_clock().offset_ns;
-
 		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
 		state_.seen_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
 	}
@@ -402,14 +407,6 @@ public:
 		if (*step < load(state_.claim_start))
 			*step = load(state_.highest_issued);
 		return *step != 0;
-	}
-
-	/* When a tick begins, Unix microseconds; INT64_MAX where 64 bits do not hold it. */
-	int64_t begin_us(int64_t tick) const noexcept
-	{
-		int128		us = int128{tick} * tick_us_ + epoch_us_;
-
-		return us > INT64_MAX ? INT64_MAX : static_cast<int64_t>(us);
 	}
 
 	int64_t tick_of_step(uint64_t step) const noexcept
@@ -463,12 +460,12 @@ private:
 		return -1 - static_cast<int64_t>((static_cast<uint64_t>(epoch_ns_) - static_cast<uint64_t>(now) - 1) / tick_ns);
 	}
 
-	/* The first tick that begins at or after a time. */
+	/* The first of the layout's ticks that begins at or after a time; last_tick_ + 1 where there is none. */
 	int64_t tick_from_us(int128 us) const noexcept
 	{
-		int128		ticks = us <= epoch_us_ ? 0 : (us - epoch_us_ + tick_us_ - 1) / tick_us_;
+		int128		ticks = (us - layout_.epoch_us + layout_.tick_us - 1) / layout_.tick_us;
 
-		return ticks > last_tick_ ? last_tick_ + 1 : static_cast<int64_t>(ticks);
+		return static_cast<int64_t>(std::clamp<int128>(ticks, 0, int128{last_tick_} + 1));
 	}
 
 	/*
@@ -557,7 +554,7 @@ private:
 		if (first && source.durable_us > 0 &&
 			now_us - source.durable_us > options_.max_forward_jump_ns / ns_per_us)
 			env_.clock_ahead(clock.wall_ns, source.durable_us);
-		if (first && int128{source.durable_us} - now_us > options_.reserve_ahead_us + options_.max_drift_us + tick_us_)
+		if (first && int128{source.durable_us} - now_us > options_.reserve_ahead_us + options_.max_drift_us + layout_.tick_us)
 			count_rollback(static_cast<int64_t>(std::min<int128>((int128{source.durable_us} - now_us) * ns_per_us, INT64_MAX)));
 		return true;
 	}
@@ -602,7 +599,7 @@ private:
 		bool		same_claim = load(state_.claim_count) == claim_count;
 
 		if (same_claim)
-			env_.advance_limit(begin_us(limit));
+			env_.advance_limit(tick_begin_us(layout_, limit));
 		env_.unlock();
 		if (same_claim)
 			env_.flush_limit();
@@ -622,7 +619,8 @@ private:
 		int64_t		believed = static_cast<int64_t>(load(state_.believed_offset));
 
 		see_offset(clock.offset_ns);
-		if (believed != no_offset && clock.offset_ns - believed > options_.max_forward_jump_ns)
+		if (believed != no_offset && clock.offset_ns - believed > options_.max_forward_jump_ns &&
+			!is_near_newest(clock.wall_ns))
 		{
 			refuse_offset(clock.offset_ns);
 			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, clock.offset_ns - believed);
@@ -635,7 +633,7 @@ private:
 		if (tick > tick_of(clock.wall_ns) + max_drift_)
 			return true;
 
-		int128		from_us = std::max<int128>(clock.wall_ns / ns_per_us, begin_us(tick));
+		int128		from_us = std::max<int128>(clock.wall_ns / ns_per_us, tick_begin_us(layout_, tick));
 		int64_t		limit = std::max(tick_from_us(from_us + options_.reserve_ahead_us), tick + 1);
 
 		if (!needed)
@@ -655,11 +653,22 @@ private:
 		if (load(state_.claim_count) == claim_count)
 		{
 			raise_limit(limit);
-			if (clock.offset_ns > static_cast<int64_t>(load(state_.believed_offset)))
-				state_.believed_offset.store(static_cast<uint64_t>(clock.offset_ns), std::memory_order_relaxed);
+			state_.believed_offset.store(static_cast<uint64_t>(clock.offset_ns), std::memory_order_relaxed);
 		}
 		env_.unlock();
 		return true;
+	}
+
+	/*
+	 * Does a clock that jumped forward lead no further than max_forward_jump past
+	 * the newest id?  So it is where it went back before, and max_drift let ids go
+	 * on, and it is put right now.
+	 */
+	bool is_near_newest(int64_t now) const noexcept
+	{
+		int128		newest = int128{tick_of_step(step_of(load(state_.word)))} * tick_ns_ + epoch_ns_;
+
+		return now - newest <= options_.max_forward_jump_ns;
 	}
 
 	void see_clock() noexcept
@@ -705,14 +714,15 @@ private:
 	}
 
 	SharedState<Atomic> &state_;
+	const Layout &layout_;
 	Env		   &env_;
+
+	/* The layout's numbers that every id needs. */
 
 	const int	node_bits_;
 	const int	sequence_bits_;
 	const int64_t last_tick_;
-	const int64_t tick_us_;
 	const int64_t tick_ns_;
-	const int64_t epoch_us_;
 	const int64_t epoch_ns_;
 
 	Options		options_{};

@@ -107,7 +107,9 @@ tick_at(const Layout &layout, int64_t unix_us) noexcept
 {
 	int128		since = int128{unix_us} - layout.epoch_us;
 
-	return static_cast<int64_t>(since >= 0 ? since / layout.tick_us : -((-since - 1) / layout.tick_us) - 1);
+	int128		tick = since >= 0 ? since / layout.tick_us : -((-since - 1) / layout.tick_us) - 1;
+
+	return tick < INT64_MIN ? INT64_MIN : static_cast<int64_t>(tick);
 }
 
 /* The first tick that begins at or after a time. */
@@ -131,7 +133,10 @@ min_id(const Layout &layout, int64_t unix_us) noexcept
 	return tick > layout.last_tick() || unix_us == INT64_MAX ? INT64_MAX : compose(layout, {tick, 0, 0});
 }
 
-/* The largest id born at or before a time: -1 where there is none, INT64_MAX from the layout's end on, and for infinity. */
+/*
+ * The largest id born at or before a time: -1 where there is none, INT64_MAX
+ * from the layout's end on, and for INT64_MAX, which is infinity.
+ */
 constexpr int64_t
 max_id(const Layout &layout, int64_t unix_us) noexcept
 {
@@ -139,7 +144,9 @@ max_id(const Layout &layout, int64_t unix_us) noexcept
 
 	if (tick < 0)
 		return -1;
-	return tick > layout.last_tick() || unix_us == INT64_MAX ? INT64_MAX : compose(layout, {tick, layout.max_node(), layout.max_sequence()});
+	if (tick > layout.last_tick() || unix_us == INT64_MAX)
+		return INT64_MAX;
+	return compose(layout, {tick, layout.max_node(), layout.max_sequence()});
 }
 
 }  // namespace snowflake

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "core/generator.h"
+
 namespace snowflake __attribute__((visibility("hidden")))
 {
 
@@ -36,6 +38,15 @@ boot_clock_ns() noexcept
 	return read_ns(CLOCK_BOOTTIME);
 }
 
+/* CLOCK_BOOTTIME with an offset: a clock that nobody sets.  It too stands still in 2262. */
+inline int64_t
+boot_clock_from(int64_t offset_ns) noexcept
+{
+	int64_t		now;
+
+	return __builtin_add_overflow(boot_clock_ns(), offset_ns, &now) ? INT64_MAX : now;
+}
+
 /*
  * Counts something that only runs, at 1 GHz or more, and costs less to read than
  * a clock; 0 always where there is nothing like that.
@@ -54,15 +65,16 @@ cycles() noexcept
 constexpr uint64_t recent_cycles = 5000;
 
 /*
- * The wall clock less CLOCK_BOOTTIME: constant, except where the wall clock is
- * set.  A process that loses the processor between the two readings would see a
- * difference that is not there, so the closest of a few pairs counts.
+ * The wall clock, and what it is ahead of CLOCK_BOOTTIME: constant, except where
+ * the wall clock is set.  A process that loses the processor between the two
+ * readings would see a difference that is not there, so the closest of a few
+ * pairs counts.
  */
-inline int64_t
-wall_clock_offset_ns() noexcept
+inline ClockReading
+read_wall_clock() noexcept
 {
 	constexpr int64_t close_enough_ns = 20 * 1000;
-	int64_t		offset = 0;
+	ClockReading result{};
 	int64_t		closest = INT64_MAX;
 
 	for (int tries = 0; tries < 5 && closest > close_enough_ns; tries++)
@@ -74,10 +86,10 @@ wall_clock_offset_ns() noexcept
 		if (between < closest)
 		{
 			closest = between;
-			offset = wall - before;
+			result = {wall, wall - before};
 		}
 	}
-	return offset;
+	return result;
 }
 
 }  // namespace snowflake

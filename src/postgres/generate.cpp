@@ -32,8 +32,7 @@ constexpr int64_t shortest_latch_wait_ns = 2 * ns_per_ms;
 /* advance_past() further ahead of the clock than this would stop the server for that long. */
 constexpr int64_t furthest_advance_us = 86400LL * 1000 * 1000;
 
-/* The log is told once a day, in the last year of the layout's time. */
-constexpr int64_t end_warning_us = 365LL * 86400 * 1000 * 1000;
+/* In the last year of the layout's time the log is told once a day. */
 constexpr int64_t end_warning_pause_us = 86400LL * 1000 * 1000;
 
 constinit Server server;
@@ -92,7 +91,7 @@ report_behind(const Taken &taken)
 	uint64_t	step;
 	uint64_t	node;
 	bool		after_newest = generator->newest(&step, &node) && taken.tick <= generator->tick_of_step(step) + 1;
-	int64		reached_us = generator->begin_us(after_newest ? generator->tick_of_step(step) : taken.tick);
+	int64		reached_us = tick_begin_us(*generator_layout, after_newest ? generator->tick_of_step(step) : taken.tick);
 	int64		now_us = taken.now_ns / ns_per_us;
 
 	ereport(ERROR,
@@ -165,15 +164,20 @@ report(const Taken &taken)
 void
 warn_of_end(int64 now_us)
 {
-	int64		ends_us = ends_at_us(server_layout());
-	uint64_t	next = shared()->next_end_warning_us.load(std::memory_order_relaxed);
+	Atomic64   &pause = shared()->next_end_warning_us;
+	uint64_t	next = pause.load(std::memory_order_relaxed);
 
-	if (ends_us - now_us > end_warning_us || now_us < static_cast<int64>(next))
+	if (!ends_within_a_year(*generator_layout, now_us) || now_us < static_cast<int64>(next))
 		return;
-	if (shared()->next_end_warning_us.compare_exchange_strong(next, static_cast<uint64_t>(now_us + end_warning_pause_us)))
-		ereport(LOG_SERVER_ONLY,
-				(errmsg("snowflake layout has no time left from %s on", time_text(ends_us).text),
-				 errhint("Plan the change to a layout with a later epoch or more timestamp bits.")));
+	if (pause.compare_exchange_strong(next, static_cast<uint64_t>(now_us + end_warning_pause_us)))
+		report_end(LOG_SERVER_ONLY, *generator_layout);
+}
+
+/* snowflake.clock = monotonic: what is added to CLOCK_BOOTTIME. */
+int64
+clock_anchor_ns()
+{
+	return static_cast<int64>(shared()->clock_anchor_ns.load(std::memory_order_relaxed));
 }
 
 int64
@@ -205,31 +209,30 @@ struct Batch
 int64_t
 Server::now_ns() noexcept
 {
-	if (clock_source() == ClockSource::realtime)
-		return wall_clock_ns();
-	return boot_clock_ns() + static_cast<int64_t>(shared()->clock_anchor_ns.load(std::memory_order_relaxed));
+	read_at_ = cycles();
+	read_ns_ = clock_source() == ClockSource::realtime ? wall_clock_ns() : boot_clock_from(clock_anchor_ns());
+	return read_ns_;
 }
 
 int64_t
 Server::recent_ns() noexcept
 {
-	uint64_t	at = cycles();
+	uint64_t	now = cycles();
 
-	if (at - read_at_ >= recent_cycles || at == 0)
-	{
-		read_at_ = at;
-		read_ns_ = now_ns();
-	}
-	return read_ns_;
+	return now == 0 || now - read_at_ >= recent_cycles ? now_ns() : read_ns_;
 }
 
+/*
+ * The generator looks at the clock so on each way on which it goes round again
+ * without issuing anything: that is where a call can be cancelled.
+ */
 ClockReading
 Server::read_clock() noexcept
 {
-	int64_t		offset = clock_source() == ClockSource::realtime ?
-		wall_clock_offset_ns() : static_cast<int64_t>(shared()->clock_anchor_ns.load(std::memory_order_relaxed));
-
-	return {boot_clock_ns() + offset, offset};
+	CHECK_FOR_INTERRUPTS();
+	if (clock_source() == ClockSource::realtime)
+		return read_wall_clock();
+	return {boot_clock_from(clock_anchor_ns()), clock_anchor_ns()};
 }
 
 void
@@ -273,8 +276,8 @@ Server::claim_source() noexcept
 					 errmsg("cannot make ids without a node number"),
 					 errdetail("The setting \"snowflake.node_id\" is empty."),
 					 errhint("Give every server a number of its own, from 0 to %lld: "
-							 "ALTER SYSTEM SET snowflake.node_id = '1'; then restart the server.",
-							 static_cast<long long>(server_layout().max_node()))));
+							 "ALTER SYSTEM SET snowflake.node_id = '%d'; then restart the server.",
+							 static_cast<long long>(server_layout().max_node()), server_layout().node_bits > 0 ? 1 : 0)));
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot make ids with \"snowflake.node_id\" set to \"%s\"", node_id_setting()),
@@ -329,6 +332,8 @@ Server::wait(int64_t ns, bool first) noexcept
 		pgstat_report_wait_start(event);
 		nanosleep(&time, nullptr);
 		pgstat_report_wait_end();
+		if (IsUnderPostmaster && !PostmasterIsAlive())
+			proc_exit(1);
 	}
 
 	int64_t		waited = boot_clock_ns() - start;
@@ -348,9 +353,11 @@ Server::clock_ahead(int64_t now_ns, int64_t durable_us) noexcept
 		return;
 	ereport(WARNING,
 			(errmsg("clock is %s past the time that this server's snowflake ids had reached", interval_text(now_us - durable_us).text),
-			 errdetail("The clock reads %s; the time reserved last ended at %s. At server start there is nothing else to compare the clock with, "
-					   "so it is believed.", time_text(now_us).text, time_text(durable_us).text),
-			 errhint("Nothing to do if the server made no ids in the meantime; if the clock is wrong, set it right before ids are made.")));
+			 errdetail("The clock reads %s; the time reserved last ended at %s. "
+					   "At server start there is nothing else to compare the clock with, so it is believed.",
+					   time_text(now_us).text, time_text(durable_us).text),
+			 errhint("Nothing to do if the server made no ids in the meantime. "
+					 "If the clock is wrong, set it right now, and see snowflake_set_limit().")));
 }
 
 ServerGenerator &
@@ -524,10 +531,11 @@ Datum
 snowflake_accept_clock(PG_FUNCTION_ARGS)
 {
 	ServerGenerator &target = server_generator();
+	int64		offset = read_wall_clock().offset_ns;
 
+	target.accept_clock(offset);
 	if (clock_source() == ClockSource::monotonic)
-		shared()->clock_anchor_ns.store(static_cast<uint64_t>(wall_clock_offset_ns()), std::memory_order_relaxed);
-	target.accept_clock();
+		shared()->clock_anchor_ns.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
 	PG_RETURN_VOID();
 }
 

@@ -34,7 +34,7 @@ public:
 private:
 	uint64_t	log_position_ = 0;
 
-	/* The last reading of the clock, and when it was read; cycles() never gives 0 where it counts */
+	/* The last reading of the clock, and the cycles() at which it was read */
 	int64_t		read_ns_ = 0;
 	uint64_t	read_at_ = 0;
 };

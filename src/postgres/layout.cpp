@@ -25,15 +25,6 @@ struct CachedLayout
 	text	   *spec;
 };
 
-Interval *
-make_interval(int64 us)
-{
-	Interval   *result = static_cast<Interval *>(palloc0(sizeof(Interval)));
-
-	result->time = us;
-	return result;
-}
-
 constexpr int layout_columns = 10;
 
 /* One row: name, spec, timestamp_bits, node_bits, sequence_bits, tick, epoch, ends_at, max_node, ids_per_second */
@@ -50,7 +41,7 @@ fill_row(const Layout &layout, Datum *values, bool *nulls)
 	values[i++] = Int32GetDatum(layout.timestamp_bits);
 	values[i++] = Int32GetDatum(layout.node_bits);
 	values[i++] = Int32GetDatum(layout.sequence_bits);
-	values[i++] = IntervalPGetDatum(make_interval(layout.tick_us));
+	values[i++] = interval_datum(layout.tick_us);
 	values[i++] = TimestampTzGetDatum(timestamptz_of(layout.epoch_us));
 	values[i++] = TimestampTzGetDatum(timestamptz_of(ends_at_us(layout)));
 	values[i++] = Int64GetDatum(static_cast<int64>(layout.max_node()));
@@ -89,14 +80,27 @@ layout_argument(FunctionCallInfoBaseData *fcinfo, int argument)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid snowflake layout \"%s\"", text_to_cstring(spec)),
 				 errdetail("%s", reason.text),
-				 errhint("The view snowflake_layouts lists the presets; a list of fields looks like "
-						 "\"timestamp:41 node:10 sequence:12 tick:1ms epoch:2025-01-01\".")));
+				 errhint("%s", layout_hint)));
 
 	size_t		whole = VARSIZE_ANY(spec);
 
 	cached->spec = static_cast<text *>(MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, whole));
 	memcpy(cached->spec, spec, whole);
 	return cached->layout;
+}
+
+bool
+ends_within_a_year(const Layout &layout, int64_t now_us)
+{
+	return ends_at_us(layout) - now_us <= 365 * USECS_PER_DAY;
+}
+
+void
+report_end(int elevel, const Layout &layout)
+{
+	ereport(elevel,
+			(errmsg("snowflake layout has no time left from %s on", time_text(ends_at_us(layout)).text),
+			 errhint("Plan the change to a layout with a later epoch or more timestamp bits.")));
 }
 
 void

@@ -20,6 +20,10 @@ namespace snowflake __attribute__((visibility("hidden")))
  */
 const Layout &layout_argument(FunctionCallInfoBaseData *fcinfo, int argument);
 
+/* The server's log tells of a layout's end from one year before. */
+bool		ends_within_a_year(const Layout &layout, int64_t now_us);
+void		report_end(int elevel, const Layout &layout);
+
 /* An error unless the id is from 0 to the layout's largest. */
 void		check_id(const Layout &layout, int64_t id);
 

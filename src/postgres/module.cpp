@@ -4,6 +4,7 @@
  */
 #include "postgres/clock.h"
 #include "postgres/generate.h"
+#include "postgres/layout.h"
 #include "postgres/node.h"
 #include "postgres/settings.h"
 #include "postgres/shared.h"
@@ -24,7 +25,6 @@ namespace
 void
 warn_of_misfits()
 {
-	constexpr int64 year_us = 365 * USECS_PER_DAY;
 	const Layout &layout = server_layout();
 	int64		now_us = wall_clock_ns() / ns_per_us;
 	int64		ends_us = ends_at_us(layout);
@@ -39,10 +39,8 @@ warn_of_misfits()
 	else if (ends_us <= now_us)
 		ereport(WARNING,
 				(errmsg("cannot make ids with a snowflake layout whose time ended at %s", time_text(ends_us).text)));
-	else if (ends_us - now_us <= year_us)
-		ereport(WARNING,
-				(errmsg("snowflake layout has no time left from %s on", time_text(ends_us).text),
-				 errhint("Plan the change to a layout with a later epoch or more timestamp bits.")));
+	else if (ends_within_a_year(layout, now_us))
+		report_end(WARNING, layout);
 	if (!server_node().usable && server_node_id().source != NodeSource::unset)
 		ereport(WARNING,
 				(errmsg("cannot make ids with \"snowflake.node_id\" set to \"%s\"", node_id_setting()),
@@ -56,11 +54,7 @@ warn_of_misfits()
 extern "C"
 {
 
-#ifdef PG_MODULE_MAGIC_EXT
-PG_MODULE_MAGIC_EXT(.name = "snowflake", .version = SNOWFLAKE_VERSION);
-#else
-PG_MODULE_MAGIC;
-#endif
+MODULE_MAGIC("snowflake", SNOWFLAKE_VERSION);
 
 PGDLLEXPORT void _PG_init(void);
 

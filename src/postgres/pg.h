@@ -34,6 +34,7 @@ extern "C"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
+#include "storage/pmsignal.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
@@ -49,6 +50,13 @@ extern "C"
 #error "snowflake supports PostgreSQL 15 to 18"
 #endif
 
+/* From 18 on a library says what it is. */
+#ifdef PG_MODULE_MAGIC_EXT
+#define MODULE_MAGIC(library, library_version) PG_MODULE_MAGIC_EXT(.name = library, .version = library_version)
+#else
+#define MODULE_MAGIC(library, library_version) PG_MODULE_MAGIC
+#endif
+
 namespace snowflake __attribute__((visibility("hidden")))
 {
 
@@ -60,6 +68,16 @@ setting_memory(size_t size)
 	return guc_malloc(LOG, size);
 #else
 	return malloc(size);
+#endif
+}
+
+inline void
+free_setting_memory(void *memory)
+{
+#if PG_VERSION_NUM >= 160000
+	guc_free(memory);
+#else
+	free(memory);
 #endif
 }
 
@@ -107,17 +125,29 @@ max_origins()
  * Are there synchronous standbys, as the checkpointer read the configuration
  * last?  A backend in the middle of a call does not read it itself.  The caller
  * holds SyncRepLock.
+ *
+ * 15.13, 16.9 and 17.5 made flags of what was a bool; the server may be another
+ * minor version than the headers.
  */
 inline bool
 synchronous_standbys_defined()
 {
+	constexpr uint8 initialized = 1 << 0;
+	constexpr uint8 defined = 1 << 1;
+	const int	running = pg_strtoint32(GetConfigOption("server_version_num", false, false));
+	const int	minor = running % 10000;
+	const bool	has_flags = running >= 180000 || (running >= 170000 ? minor >= 5 : running >= 160000 ? minor >= 9 : minor >= 13);
 #ifdef SYNC_STANDBY_DEFINED
-	if (WalSndCtl->sync_standbys_status & SYNC_STANDBY_INIT)
-		return WalSndCtl->sync_standbys_status & SYNC_STANDBY_DEFINED;
-	return SyncRepStandbyNames != nullptr && SyncRepStandbyNames[0] != '\0';
+	const uint8 status = WalSndCtl->sync_standbys_status;
 #else
-	return WalSndCtl->sync_standbys_defined;
+	const uint8 status = WalSndCtl->sync_standbys_defined;
 #endif
+
+	if (!has_flags)
+		return status != 0;
+	if (status & initialized)
+		return status & defined;
+	return SyncRepStandbyNames != nullptr && SyncRepStandbyNames[0] != '\0';
 }
 
 }  // namespace snowflake

@@ -8,8 +8,6 @@
  */
 #include "postgres/settings.h"
 
-#include <iterator>
-
 #include "postgres/pg.h"
 
 namespace snowflake
@@ -45,11 +43,6 @@ constexpr config_enum_entry sequence_starts[] = {
 	{nullptr, 0, false},
 };
 
-constexpr const char *names[] = {
-	"snowflake.layout", "snowflake.node_id", "snowflake.clock", "snowflake.sequence_start", "snowflake.max_drift",
-	"snowflake.max_wait", "snowflake.reserve_ahead", "snowflake.max_forward_jump",
-};
-
 /* Parses a setting's text into memory that PostgreSQL keeps with the value. */
 template <typename Parsed>
 bool
@@ -62,11 +55,7 @@ check_text(char **text, void **extra, bool (*parse)(std::string_view, Parsed *, 
 		return false;
 	if (!parse(*text, parsed, &reason))
 	{
-#if PG_VERSION_NUM >= 160000
-		guc_free(parsed);
-#else
-		free(parsed);
-#endif
+		free_setting_memory(parsed);
 		GUC_check_errdetail("%s", reason.text);
 		GUC_check_errhint("%s", hint);
 		return false;
@@ -75,21 +64,20 @@ check_text(char **text, void **extra, bool (*parse)(std::string_view, Parsed *, 
 	return true;
 }
 
-extern "C" bool
+bool
 check_layout(char **text, void **extra, GucSource)
 {
 	return check_text<Layout>(text, extra, parse_layout,
-							  "The view snowflake_layouts lists the presets; a list of fields looks like "
-							  "\"timestamp:41 node:10 sequence:12 tick:1ms epoch:2025-01-01\".");
+							  layout_hint);
 }
 
-extern "C" void
+void
 assign_layout(const char *, void *extra)
 {
 	parsed_layout = static_cast<const Layout *>(extra);
 }
 
-extern "C" bool
+bool
 check_node_id(char **text, void **extra, GucSource)
 {
 	return check_text<NodeId>(text, extra, parse_node_id,
@@ -97,16 +85,35 @@ check_node_id(char **text, void **extra, GucSource)
 							  "hostname, or address:NETWORK/PREFIX.");
 }
 
-extern "C" void
+void
 assign_node_id(const char *, void *extra)
 {
 	parsed_node_id = static_cast<const NodeId *>(extra);
 }
 
-extern "C" void
+void
 assign_number(int, void *)
 {
 	generator_options_changed = true;
+}
+
+/*
+ * Defines a setting.  One that was in the configuration before is checked by its
+ * definition, but a malformed one is only warned of and replaced by the default.
+ * Ids in another layout than the one asked for could never be taken back: stop
+ * the start.
+ */
+template <typename Definition>
+void
+define(const char *name, Definition definition)
+{
+	const char *given = GetConfigOption(name, true, false);
+
+	if (given != nullptr)
+		given = pstrdup(given);
+	definition(name);
+	if (given != nullptr && process_shared_preload_libraries_in_progress)
+		(void) set_config_option(name, given, PGC_POSTMASTER, PGC_S_FILE, GUC_ACTION_SET, false, FATAL, false);
 }
 
 }  // namespace
@@ -175,75 +182,67 @@ void
 define_settings()
 {
 	GucContext	at_start = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
-	char	   *given[std::size(names)];
-
-	for (size_t i = 0; i < std::size(names); i++)
-	{
-		const char *value = GetConfigOption(names[i], true, false);
-
-		given[i] = value == nullptr ? nullptr : pstrdup(value);
-	}
 
 	/* A preset's name, or the fields from high to low bits, the tick and the epoch. */
-	DefineCustomStringVariable("snowflake.layout",
-							   "Sets which bits of an id are its time, node number and sequence.",
-							   "A preset's name, which another tick or epoch may follow, or a list of fields.",
-							   &layout_text_setting, "twitter", at_start, 0, check_layout, assign_layout, nullptr);
+	define("snowflake.layout", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets which bits of an id are its time, node number and sequence.",
+								   "A preset's name, which another tick or epoch may follow, or a list of fields.",
+								   &layout_text_setting, "twitter", at_start, 0, check_layout, assign_layout, nullptr);
+	});
 
 	/* Every server that shares a node numbering, a coordinator too, needs a number of its own. */
-	DefineCustomStringVariable("snowflake.node_id",
-							   "Sets this server's node number, which no other server may have.",
-							   "A number, all its parts such as datacenter=3,worker=7, hostname, or address:NETWORK/PREFIX.",
-							   &node_id_text, "", at_start, 0, check_node_id, assign_node_id, nullptr);
+	define("snowflake.node_id", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets this server's node number, which no other server may have.",
+								   "A number, all its parts such as datacenter=3,worker=7, hostname, "
+								   "or address:NETWORK/PREFIX.",
+								   &node_id_text, "", at_start, 0, check_node_id, assign_node_id, nullptr);
+	});
 
 	/* monotonic: a wall clock that is set while the server runs changes nothing. */
-	DefineCustomEnumVariable("snowflake.clock",
-							 "Selects the clock that ids follow.",
-							 "realtime is the wall clock; monotonic is the wall clock as read at server start, and CLOCK_BOOTTIME from there on.",
-							 &clock_setting, static_cast<int>(ClockSource::realtime), clock_sources,
-							 at_start, 0, nullptr, nullptr, nullptr);
+	define("snowflake.clock", [&] (const char *name) {
+		DefineCustomEnumVariable(name, "Selects the clock that ids follow.",
+								 "realtime is the wall clock; monotonic is the wall clock as read at server start, "
+								 "and CLOCK_BOOTTIME from there on.",
+								 &clock_setting, static_cast<int>(ClockSource::realtime), clock_sources,
+								 at_start, 0, nullptr, nullptr, nullptr);
+	});
 
-	DefineCustomEnumVariable("snowflake.sequence_start",
-							 "Selects where the sequence starts in a tick that follows an unfilled one.",
-							 "subtick: at the clock's fraction of the tick; zero; random: somewhere in the lower half.",
-							 &sequence_start_setting, static_cast<int>(SequenceStart::subtick), sequence_starts,
-							 PGC_SIGHUP, 0, nullptr, assign_number, nullptr);
+	define("snowflake.sequence_start", [&] (const char *name) {
+		DefineCustomEnumVariable(name, "Selects where the sequence starts in a tick that follows an unfilled one.",
+								 "subtick: at the clock's fraction of the tick; zero; random: somewhere in the lower half.",
+								 &sequence_start_setting, static_cast<int>(SequenceStart::subtick), sequence_starts,
+								 PGC_SIGHUP, 0, nullptr, assign_number, nullptr);
+	});
 
 	/* Bursts above the layout's rate and clocks that go back go on without waiting up to this. */
-	DefineCustomIntVariable("snowflake.max_drift",
-							"Sets how far an id may run ahead of the clock.",
-							"Rounded down to whole ticks.",
-							&max_drift_ms, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, assign_number, nullptr);
+	define("snowflake.max_drift", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far an id may run ahead of the clock.", "Rounded down to whole ticks.",
+								&max_drift_ms, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS,
+								nullptr, assign_number, nullptr);
+	});
 
-	DefineCustomIntVariable("snowflake.max_wait",
-							"Sets how long a call may wait for the clock.",
-							"A wait of at most one tick is always made; a longer one is an error where it exceeds this.",
-							&max_wait_ms, 2000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, assign_number, nullptr);
+	define("snowflake.max_wait", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how long a call may wait for the clock.",
+								"A wait of at most one tick is always made; a longer one is an error where it exceeds this.",
+								&max_wait_ms, 2000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+								nullptr, assign_number, nullptr);
+	});
 
 	/* Two WAL flushes for each while ids are made; also the longest wait after a restart: keep it below max_wait. */
-	DefineCustomIntVariable("snowflake.reserve_ahead",
-							"Sets how far ahead of the ids the limit is made durable.",
-							nullptr,
-							&reserve_ahead_ms, 500, 10, 60000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, assign_number, nullptr);
+	define("snowflake.reserve_ahead", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far ahead of the ids the limit is made durable.", nullptr,
+								&reserve_ahead_ms, 500, 10, 60000, PGC_SIGHUP, GUC_UNIT_MS,
+								nullptr, assign_number, nullptr);
+	});
 
-	DefineCustomIntVariable("snowflake.max_forward_jump",
-							"Sets how far the wall clock may jump forward and still be believed.",
-							"Measured against CLOCK_BOOTTIME since the last reservation; see snowflake_accept_clock().",
-							&max_forward_jump_s, 3600, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr, assign_number, nullptr);
+	define("snowflake.max_forward_jump", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far the wall clock may jump forward and still be believed.",
+								"Measured against CLOCK_BOOTTIME since the last reservation; see snowflake_accept_clock().",
+								&max_forward_jump_s, 3600, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S,
+								nullptr, assign_number, nullptr);
+	});
 
 	MarkGUCPrefixReserved("snowflake");
-
-	/*
-	 * A setting that was in the configuration before it was defined here is
-	 * checked by the definition, but a malformed one is only warned of and
-	 * replaced by the default.  Ids in another layout than the one asked for
-	 * could never be taken back: stop the start.
-	 */
-	for (size_t i = 0; i < std::size(names); i++)
-	{
-		if (given[i] != nullptr && process_shared_preload_libraries_in_progress)
-			(void) set_config_option(names[i], given[i], PGC_POSTMASTER, PGC_S_FILE, GUC_ACTION_SET, false, FATAL, false);
-	}
 }
 
 }  // namespace snowflake

@@ -30,6 +30,9 @@ Options		generator_options();
 extern bool generator_options_changed;
 
 /* For messages. */
+constexpr const char *layout_hint =
+	"The view snowflake_layouts lists the presets; a list of fields looks like "
+	"\"timestamp:41 node:10 sequence:12 tick:1ms epoch:2025-01-01\".";
 const char *node_id_setting();
 const char *layout_setting();
 int			max_drift_setting();	/* ms */

@@ -33,12 +33,12 @@ initialize(Shared *fresh)
 {
 	memset(static_cast<void *>(fresh), 0, shared_size());
 	fresh->generator.initialize();
-	fresh->clock_anchor_ns.store(static_cast<uint64_t>(wall_clock_offset_ns()));
+	fresh->clock_anchor_ns.store(static_cast<uint64_t>(read_wall_clock().offset_ns));
 	fresh->reset_at = GetCurrentTimestamp();
 	fresh->backend_count = MaxBackends;
 }
 
-extern "C" void
+void
 request()
 {
 	if (previous_request_hook)
@@ -47,7 +47,7 @@ request()
 	RequestNamedLWLockTranche(shared_name, 1);
 }
 
-extern "C" void
+void
 startup()
 {
 	bool		found;

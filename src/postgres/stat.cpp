@@ -39,19 +39,11 @@ count_datum(uint64_t count)
 	return Int64GetDatum(static_cast<int64>(count));
 }
 
-Datum
-interval_datum(int64 us)
-{
-	Interval   *result = static_cast<Interval *>(palloc0(sizeof(Interval)));
-
-	result->time = us;
-	return IntervalPGetDatum(result);
-}
-
-/* A row that is filled from its first column to its last. */
-template <int columns>
+/* The row of snowflake_stat, filled from its first column to its last. */
 struct Row
 {
+	static constexpr int columns = 18;
+
 	Datum		values[columns];
 	bool		nulls[columns];
 	int			filled = 0;
@@ -87,14 +79,14 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	const ServerNode &node = server_node();
 	const char *source = node_source_name();
 	Shared	   &state = *shared();
-	Row<18>		row;
+	Row			row;
 	TupleDesc	row_type;
 	uint64_t	step;
 	uint64_t	issued_by;
 	bool		issued = generator.newest(&step, &issued_by);
 	bool		is_held = state.generator.word.load(std::memory_order_acquire) & held;
 	int64		reserved_us = is_held ?
-		generator.begin_us(static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
+		tick_begin_us(layout, static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
 
 	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -105,7 +97,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	row.add(CStringGetTextDatum(layout_text(layout).text));
 	if (issued)
 	{
-		int64		begin_us = generator.begin_us(generator.tick_of_step(step));
+		int64		begin_us = tick_begin_us(layout, generator.tick_of_step(step));
 
 		row.add(Int64GetDatum(id_of(step, issued_by)));
 		row.add(TimestampTzGetDatum(timestamptz_of(begin_us)));

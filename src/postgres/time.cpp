@@ -100,6 +100,15 @@ unix_time_in(const Layout &layout, int64_t timestamptz)
 	return unix_us;
 }
 
+Datum
+interval_datum(int64_t us)
+{
+	Interval   *result = static_cast<Interval *>(palloc0(sizeof(Interval)));
+
+	result->time = us;
+	return IntervalPGetDatum(result);
+}
+
 int64_t
 timestamptz_of(int64_t unix_us)
 {

@@ -27,6 +27,9 @@ int64_t		unix_time(int64_t timestamptz);
 /* The same, but an error unless the layout can express it. */
 int64_t		unix_time_in(const Layout &layout, int64_t timestamptz);
 
+/* An interval, as a Datum. */
+uintptr_t	interval_datum(int64_t us);
+
 /* The timestamptz of Unix microseconds; infinity for INT64_MAX. */
 int64_t		timestamptz_of(int64_t unix_us);
 
