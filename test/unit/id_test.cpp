@@ -128,6 +128,20 @@ TEST(Bounds, are_clamped)
 	EXPECT_EQ(max_id(layout, INT64_MAX), INT64_MAX);
 }
 
+TEST(Bounds, are_clamped_for_infinity_in_every_layout)
+{
+	for (const char *text : {"timestamp:50 sequence:13 tick:1us epoch:2025-01-01", "timestamp:62 sequence:1 tick:1us epoch:9999-12-31",
+							 "timestamp:62 sequence:1 tick:1s epoch:0", "timestamp:1 sequence:1 epoch:0"})
+	{
+		Layout		layout = layout_of(text);
+
+		EXPECT_EQ(min_id(layout, INT64_MIN), 0) << text;
+		EXPECT_EQ(max_id(layout, INT64_MIN), -1) << text;
+		EXPECT_EQ(min_id(layout, INT64_MAX), INT64_MAX) << text;
+		EXPECT_EQ(max_id(layout, INT64_MAX), INT64_MAX) << text;
+	}
+}
+
 TEST(Time, of_ticks_beyond_64_bits_is_the_end_of_time)
 {
 	Layout		layout = layout_of("timestamp:62 sequence:1 tick:86400s epoch:9999-12-31");
