@@ -79,5 +79,21 @@ $server->step_clock(-1);
 $server->start;
 is($server->value("snowflake_timestamp(snowflake_nextval()) > '$newest_time'"), 't', 'another layout starts above the old limit');
 
+# The limit is exact: where a reservation holds no more than one tick, the next one's ids need another.
+$server->restart_with_layout('timestamp:36 node:20 sequence:7 tick:100ms epoch:2020-01-01', 'snowflake.reserve_ahead' => '10ms');
+foreach my $round (1 .. 5)
+{
+	my $first = $server->take;
+
+	$server->poll_query_until('postgres', q{SELECT clock_timestamp() >= last_timestamp + interval '100 ms' FROM snowflake_stat})
+	  or die 'the tick does not end';
+	cmp_ok($server->take, '>', $first, "round $round: an id in a later tick");
+	is($server->stat(q{reserved_until >= last_timestamp + interval '100 ms'}), 't', "round $round: its tick is reserved");
+	$server->stop('immediate');
+	$server->step_clock(-0.2);
+	$server->start;
+}
+$server->take;
+
 $server->{ledger}->check('a clock set back over restarts');
 done_testing();
