@@ -130,6 +130,8 @@ $server->refuses('SET ROLE nobody; SELECT snowflake_set_limit(now())', qr/permis
 $server->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_set_limit(timestamptz) TO nobody');
 $server->refuses('SET ROLE nobody; SELECT snowflake_set_limit(now())', qr/must be superuser/, 'snowflake_set_limit() by a grant');
 $server->safe_psql('postgres', 'SELECT snowflake_set_limit(now())');
+# It is durable before it returns.
+$server->restart('immediate');
 my $first = $server->take;
 is($server->value("snowflake_node($first)"), 2, 'the new number is used');
 cmp_ok($server->furthest_ahead(1000), '<=', 0, 'ids follow the clock again');

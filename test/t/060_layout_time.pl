@@ -72,6 +72,8 @@ $server->{ledger}->check('an epoch that came');
 $server = new_server('two');
 
 # Ends soon.
+like(start_with(ends_at(int(time) + 300 * $day)), qr/WARNING: .*snowflake layout has no time left from 20\d\d-/, 'less than a year before its end a layout is warned of at the start');
+$server->take;
 my $end = int(time) + 400 * $day;
 unlike(start_with(ends_at($end)), qr/no time left/, 'more than a year before its end nobody is warned');
 my $log = $server->log_position;

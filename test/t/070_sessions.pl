@@ -60,6 +60,13 @@ my $rolled_back = $server->safe_psql('orders', 'BEGIN; SELECT snowflake_nextval(
 cmp_ok($rolled_back, '>', $before, 'an id from a transaction that is rolled back');
 cmp_ok($server->take, '>', $rolled_back, 'is not issued again');
 
+# Two sessions by turns: each id is greater than the other session's before it.
+my @turns = map { $server->background_psql($_) } qw(postgres orders);
+my @by_turns = map { $turns[ $_ % 2 ]->query_safe('SELECT snowflake_nextval()') } 1 .. 200;
+is(scalar(grep { $by_turns[$_] <= $by_turns[ $_ - 1 ] } 1 .. $#by_turns), 0, 'ids ascend over two sessions by turns');
+$server->record(@by_turns);
+$_->quit foreach @turns;
+
 # 8 sessions with 1,000,000 ids each, four ways to ask for them, in two databases.
 my @sessions;
 my @ways = (
@@ -69,6 +76,7 @@ my @ways = (
 	'WITH made AS (INSERT INTO events (payload) SELECT generate_series(1, 1000000) RETURNING id) SELECT id FROM made',
 );
 
+my $issued = $server->stat('ids');
 $ledger->next_phase('one');
 foreach my $n (0 .. 7)
 {
@@ -87,7 +95,7 @@ foreach my $session (@sessions)
 	$session->{run}->finish;
 	is(slurp_file("$session->{file}.errors"), '', 'a session among eight makes its ids');
 }
-cmp_ok($server->stat('ids'), '>=', 8_000_000, 'all ids are counted');
+is($server->stat('ids'), $issued + 8_000_000, 'all ids are counted');
 cmp_ok($server->take, '>', 0, 'and it goes on');
 is($server->safe_psql('orders', 'SELECT count(*) FROM events'), 1_000_000, 'all ids are primary keys');
 

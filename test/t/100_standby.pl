@@ -54,6 +54,15 @@ $standby->safe_psql('postgres', 'CHECKPOINT');
 $standby->restart('immediate');
 is($standby->stat('reserved_until'), $primary->stat('reserved_until'), 'a restarted standby has the limit');
 
+# A limit that is set back arrives, too.
+$primary->safe_psql('postgres', q{SELECT snowflake_advance_past(snowflake_max_id(now() + interval '1 hour'))});
+$primary->restart;
+$primary->safe_psql('postgres', 'SELECT snowflake_set_limit(now())');
+catch_up();
+is($standby->stat('reserved_until <= clock_timestamp()'), 't', 'a limit that was set back is set back on the standby');
+is($standby->stat('reserved_until'), $primary->stat('reserved_until'), 'the standby has the limit that was set');
+$primary->take(1000);
+
 # Promoted with its clock a second behind: the first call waits, and starts above all.
 $primary->start_clients(qw(single batch));
 $primary->wait_for_clients(4096);

@@ -112,6 +112,19 @@ foreach my $case (@misfits)
 unlike(start_with(''), qr/WARNING/, 'no node number: no warning');
 $server->refuses('SELECT snowflake_nextval()', qr/ERROR: .*cannot make ids without a node number.*"snowflake.node_id".*HINT: .*0 to 1023.*snowflake.node_id = /s, 'no node number');
 $server->refuses('CREATE TABLE orders (id bigint DEFAULT snowflake_nextval()); INSERT INTO orders DEFAULT VALUES', qr/without a node number/, 'a default without a node number');
+$server->safe_psql('postgres', q{
+	DO $$
+	BEGIN
+		FOR i IN 1 .. 3 LOOP
+			BEGIN
+				PERFORM snowflake_nextval();
+			EXCEPTION WHEN object_not_in_prerequisite_state THEN
+				NULL;
+			END;
+		END LOOP;
+		PERFORM snowflake_stat_reset();
+	END $$});
+pass('no node number: an error that is caught leaves no lock behind');
 is($server->value("snowflake_node($id)"), 1, 'no node number: ids can be read');
 is($server->stat('node_id IS NULL AND node_source IS NULL AND layout IS NOT NULL'), 't', 'no node number: snowflake_stat shows none');
 

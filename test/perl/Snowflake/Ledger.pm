@@ -113,11 +113,26 @@ sub problems
 		}
 	}
 
-	my $repeated = @files == 0 ? '' : qx(LC_ALL=C sort -n -m @files | uniq -d | head -n 5);
-
-	die "could not sort the ids" if $? != 0;
-	push @problems, "issued more than once: $repeated" if $repeated ne '';
+	push @problems, repetitions(@files) if @files > 0;
 	return @problems;
+}
+
+# Ids that are there twice, the first few, in files that ascend.
+sub repetitions
+{
+	my (@files) = @_;
+	my @repeated;
+	my $last = '';
+	local $ENV{LC_ALL} = 'C';
+
+	open my $ids, '-|', 'sort', '-n', '-m', @files or die "could not run sort: $!";
+	while (my $id = <$ids>)
+	{
+		push @repeated, "issued more than once: $id" if $id eq $last && @repeated < 5;
+		$last = $id;
+	}
+	close $ids or die 'could not sort the ids';
+	return @repeated;
 }
 
 # The test that there are ids, and that all is well with them.
