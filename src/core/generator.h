@@ -62,6 +62,9 @@ constexpr int64_t no_offset = INT64_MIN;
 /* A wall clock that goes back by less is not worth counting, and may be a measuring error. */
 constexpr int64_t rollback_threshold_ns = ns_per_ms;
 
+/* A clock that is put right after it went back may end this far from where it was. */
+constexpr int64_t put_right_ns = 1000 * ns_per_ms;
+
 /* A long wait looks at the clock again this often: it may have been put right. */
 constexpr int64_t longest_wait_ns = 100 * ns_per_ms;
 
@@ -110,8 +113,9 @@ struct SharedState
 	/* The last step of any claim that ended; 0 for none. */
 	Atomic		highest_issued;
 
-	/* As int64_t: the offset at which the last reservation was made. */
+	/* As int64_t: the offset at which the last reservation was made, and the greatest at which one was. */
 	Atomic		believed_offset;
+	Atomic		greatest_offset;
 
 	/* As int64_t: the offset that was seen last, and the one last refused: each change counts once. */
 	Atomic		seen_offset;
@@ -128,7 +132,7 @@ struct SharedState
 		for (Atomic *zero : {&word, &limit, &target, &claim_count, &claim_start, &highest_issued, &reservations,
 							 &clock_rollbacks, &max_rollback_ns, &forward_jumps})
 			zero->store(0, std::memory_order_relaxed);
-		for (Atomic *none : {&believed_offset, &seen_offset, &refused_offset})
+		for (Atomic *none : {&believed_offset, &greatest_offset, &seen_offset, &refused_offset})
 			none->store(static_cast<uint64_t>(no_offset), std::memory_order_relaxed);
 	}
 };
@@ -177,6 +181,7 @@ enum class Failure
 {
 	none,
 	behind,						/* the next id lies ahead of the clock, further than may be waited for */
+	standstill,					/* the clock does not move while it is waited for */
 	forward_jump,				/* the wall clock jumped forward and is not believed */
 	epoch_ahead,				/* the layout's epoch lies in the future */
 	exhausted,					/* the layout's time has run out */
@@ -245,7 +250,7 @@ public:
 
 			if (now != last_now_)
 			{
-				if (now < last_now_)
+				if (now < last_now_ || last_now_ == INT64_MIN)
 					see_clock();
 				last_now_ = now;
 				last_now_tick_ = tick_of(now);
@@ -283,7 +288,7 @@ public:
 				}
 				/* A clock that stands still would be waited for for ever, tick by tick. */
 				if (int128{waited} - (int128{now} - waiting_since) > options_.max_wait_ns + tick_ns_)
-					return failure(Failure::behind, now, tick, wait);
+					return failure(Failure::standstill, now, tick, waited);
 				waited += env_.wait(std::min(wait, longest_wait_ns), waited == 0);
 				continue;
 			}
@@ -383,7 +388,7 @@ public:
 		}
 		state_.claim_count.fetch_add(1, std::memory_order_acq_rel);
 		state_.limit.store(0, std::memory_order_release);
-		state_.believed_offset.store(static_cast<uint64_t>(no_offset), std::memory_order_relaxed);
+		believe_offset(no_offset);
 		env_.set_limit(limit_us);
 		env_.unlock();
 		env_.flush_limit();
@@ -393,7 +398,7 @@ public:
 	/* Believes a wall clock with this offset. */
 	void accept_clock(int64_t offset) noexcept
 	{
-		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
+		believe_offset(offset);
 		state_.seen_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
 	}
 
@@ -619,8 +624,9 @@ private:
 		int64_t		believed = static_cast<int64_t>(load(state_.believed_offset));
 
 		see_offset(clock.offset_ns);
+		/* A clock that returns to where it was believed before has been put right. */
 		if (believed != no_offset && clock.offset_ns - believed > options_.max_forward_jump_ns &&
-			!is_near_newest(clock.wall_ns))
+			clock.offset_ns - static_cast<int64_t>(load(state_.greatest_offset)) > put_right_ns)
 		{
 			refuse_offset(clock.offset_ns);
 			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, clock.offset_ns - believed);
@@ -654,21 +660,18 @@ private:
 		{
 			raise_limit(limit);
 			state_.believed_offset.store(static_cast<uint64_t>(clock.offset_ns), std::memory_order_relaxed);
+			if (clock.offset_ns > static_cast<int64_t>(load(state_.greatest_offset)))
+				state_.greatest_offset.store(static_cast<uint64_t>(clock.offset_ns), std::memory_order_relaxed);
 		}
 		env_.unlock();
 		return true;
 	}
 
-	/*
-	 * Does a clock that jumped forward lead no further than max_forward_jump past
-	 * the newest id?  So it is where it went back before, and max_drift let ids go
-	 * on, and it is put right now.
-	 */
-	bool is_near_newest(int64_t now) const noexcept
+	/* What a forward jump is measured from is this offset and nothing before it. */
+	void believe_offset(int64_t offset) noexcept
 	{
-		int128		newest = int128{tick_of_step(step_of(load(state_.word)))} * tick_ns_ + epoch_ns_;
-
-		return now - newest <= options_.max_forward_jump_ns;
+		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
+		state_.greatest_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
 	}
 
 	void see_clock() noexcept

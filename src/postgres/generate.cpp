@@ -123,6 +123,14 @@ report(const Taken &taken)
 	{
 		case Failure::behind:
 			report_behind(taken);
+		case Failure::standstill:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("clock stands still"),
+					 errdetail("The clock reads %s; while the call waited for %s on CLOCK_BOOTTIME it has not gone on enough "
+							   "for the next id. \"snowflake.max_wait\" is %d ms.",
+							   time_text(now_us).text, interval_text(taken.excess_ns / ns_per_us).text, max_wait_setting()),
+					 errhint("Set the clock right and try again.")));
 		case Failure::forward_jump:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -125,14 +125,15 @@ sub clock_environment
 		NO_FAKE_STAT => 1);
 }
 
-# Sets the clock so many seconds ahead of the true one; or to what libfaketime understands, as "+0 x2".
+# Sets the clock so many seconds ahead of the true one; or to what libfaketime understands: "+0 x2" runs
+# at twice the speed (waits too), "2026-11-21 12:00:00" stands still.
 sub set_clock
 {
 	my ($self, $offset) = @_;
 	my $file = $self->basedir . '/clock';
 
 	$self->{clock} = $offset;
-	$offset = sprintf '%+.6f', $offset unless $offset =~ /x/;
+	$offset = sprintf '%+.6f', $offset unless $offset =~ /x|:/;
 	unlink "$file.new";
 	append_to_file("$file.new", "$offset\n");
 	# At once, since the server may be reading it.
