@@ -64,12 +64,12 @@ SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || 
 .PHONY: test
 test: all
 	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
-	PG_CONFIG='$(PG_CONFIG)' test/run
+	PG_CONFIG='$(PG_CONFIG)' test/run $(STAGES)
 
 # The tests that start servers of their own; as any user but root.
 .PHONY: tap
 tap: PROVE_TESTS = test/t/*.pl
-tap: PROVE_FLAGS = -I test/perl --timer
+tap: PROVE_FLAGS = -I test/perl -j2
 tap:
 	$(prove_installcheck)
 
