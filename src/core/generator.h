@@ -230,7 +230,9 @@ public:
 	Taken take(int64_t wanted) noexcept
 	{
 		int64_t		waited = 0;
-		int64_t		waiting_since = 0;	/* by the clock that is waited for */
+		int64_t		slept = 0;		/* the last wait, by CLOCK_BOOTTIME */
+		int64_t		slept_from = 0;	/* its beginning, by the clock that is waited for */
+		int64_t		lag = 0;		/* of this clock behind the other, over all waits */
 		bool		read_clock = false;
 
 		for (;;)
@@ -278,8 +280,6 @@ public:
 				int128		ahead = int128{tick - max_drift_} * tick_ns_ + epoch_ns_ - now;
 				int64_t		wait = ahead > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ahead);
 
-				if (waited == 0)
-					waiting_since = now;
 				if (wait > tick_ns_)
 				{
 					see_clock();
@@ -287,9 +287,13 @@ public:
 						return failure(Failure::behind, now, tick, wait);
 				}
 				/* A clock that stands still would be waited for for ever, tick by tick. */
-				if (int128{waited} - (int128{now} - waiting_since) > options_.max_wait_ns + tick_ns_)
+				if (slept > 0 && now >= slept_from)
+					lag += slept - (now - slept_from);
+				if (lag > options_.max_wait_ns + tick_ns_)
 					return failure(Failure::standstill, now, tick, waited);
-				waited += env_.wait(std::min(wait, longest_wait_ns), waited == 0);
+				slept_from = now;
+				slept = env_.wait(std::min(wait, longest_wait_ns), waited == 0);
+				waited += slept;
 				continue;
 			}
 
@@ -370,6 +374,9 @@ public:
 	Taken set_limit(int64_t limit_us) noexcept
 	{
 		env_.prepare_limit();
+
+		ClockReading clock = env_.read_clock();
+
 		env_.lock();
 
 		uint64_t	old = load(state_.word);
@@ -388,7 +395,7 @@ public:
 		}
 		state_.claim_count.fetch_add(1, std::memory_order_acq_rel);
 		state_.limit.store(0, std::memory_order_release);
-		believe_offset(no_offset);
+		believe_offset(clock.offset_ns, clock.offset_ns);
 		env_.set_limit(limit_us);
 		env_.unlock();
 		env_.flush_limit();
@@ -398,7 +405,7 @@ public:
 	/* Believes a wall clock with this offset. */
 	void accept_clock(int64_t offset) noexcept
 	{
-		believe_offset(offset);
+		believe_offset(offset, offset);
 		state_.seen_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
 	}
 
@@ -659,19 +666,17 @@ private:
 		if (load(state_.claim_count) == claim_count)
 		{
 			raise_limit(limit);
-			state_.believed_offset.store(static_cast<uint64_t>(clock.offset_ns), std::memory_order_relaxed);
-			if (clock.offset_ns > static_cast<int64_t>(load(state_.greatest_offset)))
-				state_.greatest_offset.store(static_cast<uint64_t>(clock.offset_ns), std::memory_order_relaxed);
+			believe_offset(clock.offset_ns, std::max(clock.offset_ns, static_cast<int64_t>(load(state_.greatest_offset))));
 		}
 		env_.unlock();
 		return true;
 	}
 
-	/* What a forward jump is measured from is this offset and nothing before it. */
-	void believe_offset(int64_t offset) noexcept
+	/* What a forward jump is measured from.  Who sees that there is a believed offset must see a greatest one. */
+	void believe_offset(int64_t offset, int64_t greatest) noexcept
 	{
-		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
-		state_.greatest_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
+		state_.greatest_offset.store(static_cast<uint64_t>(greatest), std::memory_order_release);
+		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_release);
 	}
 
 	void see_clock() noexcept
