@@ -233,6 +233,7 @@ public:
 		int64_t		slept = 0;		/* the last wait, by CLOCK_BOOTTIME */
 		int64_t		slept_from = 0;	/* its beginning, by the clock that is waited for */
 		int64_t		lag = 0;		/* of this clock behind the other, over all waits */
+		int64_t		ahead_us = options_.reserve_ahead_us;
 		bool		read_clock = false;
 
 		for (;;)
@@ -303,8 +304,11 @@ public:
 			{
 				Taken		failed{};
 
-				if (!reserve(tick, tick >= limit, &failed))
+				if (!reserve(tick, ahead_us, tick >= limit, &failed))
 					return failed;
+				/* Where that takes longer than what was reserved lasts, the next one must reserve more. */
+				if (tick >= limit && load_limit() > limit)
+					ahead_us = std::min(2 * ahead_us, options_.max_forward_jump_ns / ns_per_us);
 				continue;
 			}
 
@@ -619,12 +623,12 @@ private:
 	}
 
 	/*
-	 * Reserves time for a tick and reserve_ahead more.  needed says that nothing
+	 * Reserves time for a tick and ahead_us more.  needed says that nothing
 	 * can be issued before; otherwise it is done early, by one backend for all.
 	 * False with the failure where the clock is not believed; true where it was
 	 * done or the caller should look again.
 	 */
-	bool reserve(int64_t tick, bool needed, Taken *failed) noexcept
+	bool reserve(int64_t tick, int64_t ahead_us, bool needed, Taken *failed) noexcept
 	{
 		uint64_t	claim_count = load(state_.claim_count);
 		ClockReading clock = env_.read_clock();
@@ -647,7 +651,7 @@ private:
 			return true;
 
 		int128		from_us = std::max<int128>(clock.wall_ns / ns_per_us, tick_begin_us(layout_, tick));
-		int64_t		limit = std::max(tick_from_us(from_us + options_.reserve_ahead_us), tick + 1);
+		int64_t		limit = std::max(tick_from_us(from_us + ahead_us), tick + 1);
 
 		if (!needed)
 		{

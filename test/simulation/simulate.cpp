@@ -1,0 +1,78 @@
+/*
+ * simulate.cpp
+ *		Runs random histories of a simulated server, each from a seed of its own.
+ *
+ *		simulate [--histories N] [--first SEED]		successive seeds
+ *		simulate --seed SEED						one, and tells what happens
+ *
+ * The first history in which something does not hold ends it, with its seed.
+ */
+#include <chrono>
+#include <cstring>
+
+#include "history.h"
+
+using namespace snowflake::simulation;
+
+namespace
+{
+
+[[noreturn]] void
+usage() noexcept
+{
+	fprintf(stderr, "usage: simulate [--histories N] [--first SEED] | --seed SEED\n");
+	exit(2);
+}
+
+/* Too large for the stack. */
+History		history;
+
+}  // namespace
+
+int
+main(int argc, char **argv)
+{
+	uint64_t	histories = 1000000;
+	uint64_t	first = 1;
+
+	for (int i = 1; i < argc; i += 2)
+	{
+		char	   *end;
+
+		if (i + 1 == argc)
+			usage();
+
+		uint64_t	value = strtoull(argv[i + 1], &end, 10);
+
+		if (*end != '\0')
+			usage();
+		if (strcmp(argv[i], "--histories") == 0)
+			histories = value;
+		else if (strcmp(argv[i], "--first") == 0)
+			first = value;
+		else if (strcmp(argv[i], "--seed") == 0)
+		{
+			first = value;
+			histories = 1;
+			world.tracing = true;
+		}
+		else
+			usage();
+	}
+
+	auto		start = std::chrono::steady_clock::now();
+
+	for (uint64_t i = 0; i < histories; i++)
+		history.run(first + i);
+
+	std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+	const Coverage &c = coverage;
+
+	printf("%" PRIu64 " histories from seed %" PRIu64 " in %.1f s: nothing broken\n", histories, first, seconds.count());
+	printf("%" PRId64 " ids; refused: %" PRId64 " clock behind, %" PRId64 " jumped, %" PRId64 " before the epoch, %" PRId64 " no time left, "
+		   "%" PRId64 " limits below ids\n", c.ids, c.failures[1], c.failures[2], c.failures[3], c.failures[4], c.failures[5]);
+	printf("%" PRId64 " crashes, %" PRId64 " restarts, %" PRId64 " promotions, %" PRId64 " of standbys that lag; %" PRId64 " leaps of the clock; "
+		   "%" PRId64 " limits set, %" PRId64 " advances\n",
+		   c.crashes, c.restarts, c.promotions, c.late_promotions, c.leaps, c.limits_set, c.advances);
+	return 0;
+}

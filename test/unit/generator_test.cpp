@@ -1,0 +1,1121 @@
+/*
+ * generator_test.cpp
+ *		The generator with a clock that the test drives.
+ *
+ * Times are relative to the epoch of the layout, in ticks of 1 ms with 4 ids
+ * each, unless a test says otherwise.  What may happen in any order is left to
+ * the simulation; here is what it looks like from one caller's place.
+ */
+#include <set>
+
+#include "fake_environment.h"
+
+using namespace snowflake;
+
+namespace
+{
+
+constexpr int64_t tick = us_per_ms;
+
+class GeneratorTest : public testing::Test
+{
+protected:
+	GeneratorTest()
+	{
+		at(1000);
+	}
+
+	/* Sets the clock to a tick, and a part of it in us. */
+	void at(int64_t tick_number, int64_t us = 0)
+	{
+		server.set_wall_us(layout.epoch_us + tick_number * layout.tick_us + us);
+	}
+
+	/* The same time goes by on all clocks. */
+	void pass_us(int64_t us)
+	{
+		server.boot_ns += us * ns_per_us;
+	}
+
+	void use_layout(const char *spec)
+	{
+		layout = layout_of(spec);
+		backend = std::make_unique<Backend>(server, layout);
+	}
+
+	/* An id's place: tick, and sequence within it. */
+	using Place = std::pair<int64_t, int64_t>;
+
+	/* Takes one id, which must be had; (-1, failure) where it is not. */
+	Place take(Backend &from)
+	{
+		Taken		taken = from.take();
+
+		if (taken.failure != Failure::none)
+			return {-1, static_cast<int64_t>(taken.failure)};
+		EXPECT_EQ(taken.count, 1);
+		EXPECT_EQ(taken.node, server.node);
+		EXPECT_EQ(taken.tick, from.generator.tick_of_step(taken.first_step));
+		/* I3 */
+		EXPECT_LE(tick_begin_us(layout, taken.tick + 1), server.durable_us);
+		return {taken.tick, from.generator.sequence_of_step(taken.first_step)};
+	}
+	Place take()
+	{
+		return take(*backend);
+	}
+
+	/* The first id's tick begins at or after the clock: gets that over with. */
+	void start_at(int64_t tick_number)
+	{
+		at(tick_number);
+		EXPECT_EQ(take(), Place(tick_number, 0));
+	}
+
+	Failure failure_of(const Taken &taken)
+	{
+		EXPECT_TRUE(taken.failure == Failure::none || taken.count == 0);
+		return taken.failure;
+	}
+
+	int64_t us_of(int64_t tick_number) const
+	{
+		return tick_begin_us(layout, tick_number);
+	}
+
+	uint64_t counter(const std::atomic<uint64_t> &value) const
+	{
+		return value;
+	}
+
+	Layout		layout = layout_of("timestamp:41 node:10 sequence:2 epoch:2025-01-01");
+	FakeServer	server;
+	std::unique_ptr<Backend> backend = std::make_unique<Backend>(server, layout);
+	std::vector<int64_t> &waits()
+	{
+		return backend->environment.waits;
+	}
+	Options    &options()
+	{
+		return backend->options;
+	}
+};
+
+/*
+ * The next id
+ */
+using NextId = GeneratorTest;
+
+TEST_F(NextId, is_one_more_within_a_tick)
+{
+	start_at(1000);
+	EXPECT_EQ(take(), Place(1000, 1));
+	EXPECT_EQ(take(), Place(1000, 2));
+	EXPECT_EQ(take(), Place(1000, 3));
+	EXPECT_TRUE(waits().empty());
+}
+
+TEST_F(NextId, is_in_the_next_tick_where_one_is_filled)
+{
+	start_at(1000);
+	pass_us(300);
+	EXPECT_EQ(backend->take(4).count, 3);
+	EXPECT_EQ(take(), Place(1001, 0));
+	EXPECT_EQ(waits(), std::vector<int64_t>{700 * ns_per_us});
+}
+
+TEST_F(NextId, goes_on_at_the_beginning_of_the_tick_after_a_filled_one)
+{
+	options().sequence_start = SequenceStart::subtick;
+	backend->apply();
+	start_at(1000);
+	backend->take(4);
+	at(1001, 900);
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
+TEST_F(NextId, follows_the_clock)
+{
+	start_at(1000);
+	at(1700);
+	EXPECT_EQ(take(), Place(1700, 0));
+}
+
+TEST_F(NextId, starts_where_the_clock_is_in_its_tick)
+{
+	options().sequence_start = SequenceStart::subtick;
+	backend->apply();
+	start_at(1000);
+	at(1001, 0);
+	EXPECT_EQ(take(), Place(1001, 0));
+	at(1002, 250);
+	EXPECT_EQ(take(), Place(1002, 1));
+	at(1003, 749);
+	EXPECT_EQ(take(), Place(1003, 2));
+	at(1004, 999);
+	EXPECT_EQ(take(), Place(1004, 3));
+}
+
+TEST_F(NextId, starts_at_zero)
+{
+	start_at(1000);
+	at(1001, 999);
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
+TEST_F(NextId, starts_anywhere_in_the_lower_half)
+{
+	std::set<int64_t> starts;
+
+	use_layout("timestamp:41 node:10 sequence:8 epoch:2025-01-01");
+	options().sequence_start = SequenceStart::random;
+	backend->apply();
+	at(1000);
+	take();
+	for (int64_t i = 1; i <= 200; i++)
+	{
+		at(1000 + i, i);
+		starts.insert(take().second);
+	}
+	EXPECT_GE(*starts.begin(), 0);
+	EXPECT_LT(*starts.rbegin(), 128);
+	EXPECT_GT(starts.size(), 50u);
+}
+
+TEST_F(NextId, starts_at_zero_where_half_of_the_sequence_is_one_number)
+{
+	use_layout("timestamp:41 node:10 sequence:1 epoch:2025-01-01");
+	options().sequence_start = SequenceStart::random;
+	backend->apply();
+	for (int64_t i = 0; i < 20; i++)
+	{
+		at(1000 + i);
+		EXPECT_EQ(take(), Place(1000 + i, 0));
+	}
+}
+
+TEST_F(NextId, has_the_node_number)
+{
+	server.node = 1023;
+	start_at(1000);
+	EXPECT_EQ(backend->take().node, 1023u);
+}
+
+TEST_F(NextId, comes_from_one_word_for_all_backends)
+{
+	Backend		other(server, layout);
+
+	start_at(1000);
+	EXPECT_EQ(take(other), Place(1000, 1));
+	EXPECT_EQ(take(), Place(1000, 2));
+	EXPECT_EQ(other.environment.claims, 0);
+}
+
+/*
+ * max_drift
+ */
+using Drift = GeneratorTest;
+
+TEST_F(Drift, lets_ids_run_ahead_of_the_clock)
+{
+	options().max_drift_us = 2 * tick;
+	backend->apply();
+	start_at(1000);
+	for (int64_t i = 1; i < 3 * 4; i++)
+		EXPECT_EQ(take(), Place(1000 + i / 4, i % 4));
+	EXPECT_TRUE(waits().empty());
+	EXPECT_EQ(take(), Place(1003, 0));
+	EXPECT_EQ(waits(), std::vector<int64_t>{tick * ns_per_us});
+}
+
+TEST_F(Drift, counts_whole_ticks)
+{
+	use_layout("timestamp:41 node:10 sequence:1 tick:10ms epoch:2025-01-01");
+	options().max_drift_us = 19 * us_per_ms;
+	backend->apply();
+	start_at(1000);
+	for (int i = 1; i < 4; i++)
+		take();
+	EXPECT_TRUE(waits().empty());
+	EXPECT_EQ(take(), Place(1002, 0));
+	EXPECT_EQ(waits(), std::vector<int64_t>{10 * ns_per_ms});
+}
+
+TEST_F(Drift, lets_ids_go_on_over_a_clock_that_was_set_back)
+{
+	options().max_drift_us = 100 * tick;
+	backend->apply();
+	start_at(1000);
+	at(900);
+	EXPECT_EQ(take(), Place(1000, 1));
+	EXPECT_TRUE(waits().empty());
+	at(899);
+	EXPECT_EQ(take(), Place(1000, 2));
+	EXPECT_EQ(waits(), std::vector<int64_t>{tick * ns_per_us});
+}
+
+/*
+ * Waiting, and failing instead
+ */
+using Wait = GeneratorTest;
+
+TEST_F(Wait, of_at_most_a_tick_is_always_made)
+{
+	options().max_wait_ns = 0;
+	backend->apply();
+	start_at(1000);
+	backend->take(4);
+	EXPECT_EQ(take(), Place(1001, 0));
+	EXPECT_EQ(waits(), std::vector<int64_t>{tick * ns_per_us});
+
+	/* Just a tick, since the clock went back to the beginning of the one before. */
+	at(1000);
+	EXPECT_EQ(take(), Place(1001, 1));
+	EXPECT_EQ(waits().size(), 2u);
+}
+
+TEST_F(Wait, of_more_than_a_tick_is_refused_at_once_where_it_exceeds_max_wait)
+{
+	options().max_wait_ns = 49 * ns_per_ms;
+	backend->apply();
+	start_at(1000);
+	at(950);
+
+	Taken		taken = backend->take();
+
+	EXPECT_EQ(failure_of(taken), Failure::behind);
+	EXPECT_EQ(taken.excess_ns, 50 * ns_per_ms);
+	EXPECT_EQ(taken.tick, 1000);
+	EXPECT_EQ(taken.now_ns, us_of(950) * ns_per_us);
+	EXPECT_TRUE(waits().empty());
+
+	/* Nothing was issued. */
+	at(1000);
+	EXPECT_EQ(take(), Place(1000, 1));
+}
+
+TEST_F(Wait, is_made_up_to_max_wait)
+{
+	options().max_wait_ns = 50 * ns_per_ms;
+	backend->apply();
+	start_at(1000);
+	at(950);
+	EXPECT_EQ(take(), Place(1000, 1));
+	EXPECT_EQ(waits(), std::vector<int64_t>{50 * ns_per_ms});
+}
+
+TEST_F(Wait, looks_at_the_clock_now_and_then)
+{
+	start_at(1000);
+	at(0);
+	EXPECT_EQ(take(), Place(1000, 1));
+	EXPECT_EQ(waits(), std::vector<int64_t>(10, longest_wait_ns));
+}
+
+TEST_F(Wait, ends_when_the_clock_is_put_right)
+{
+	start_at(2000);
+	at(1000);
+	backend->environment.on_wait = [&] (int64_t)
+	{
+		pass_us(us_per_ms);
+		at(2000, 500);
+	};
+	EXPECT_EQ(take(), Place(2000, 1));
+	EXPECT_EQ(waits().size(), 1u);
+}
+
+TEST_F(Wait, counts_what_was_waited_before)
+{
+	/* The clock is set back again and again: each wait would be allowed, not all of them. */
+	start_at(2000);
+	at(1000);
+	backend->environment.on_wait = [&] (int64_t ns)
+	{
+		pass_us(ns / ns_per_us);
+		at(1000);
+	};
+
+	Taken		taken = backend->take();
+
+	EXPECT_EQ(failure_of(taken), Failure::behind);
+	EXPECT_EQ(taken.excess_ns, ns_per_s);
+	EXPECT_EQ(waits().size(), 11u);
+}
+
+TEST_F(Wait, for_a_clock_that_stands_still_ends)
+{
+	options().max_wait_ns = 20 * ns_per_ms;
+	backend->apply();
+	start_at(1000);
+	backend->take(4);
+	backend->environment.on_wait = [&] (int64_t ns)
+	{
+		pass_us(ns / ns_per_us);
+		at(1000);
+	};
+	EXPECT_EQ(failure_of(backend->take()), Failure::standstill);
+	EXPECT_LE(waits().size(), 25u);
+}
+
+TEST_F(Wait, and_refusal_are_by_no_old_reading)
+{
+	start_at(1000);
+	backend->take(4);
+	at(1001);
+	backend->environment.old_reading_ns = us_of(1000) * ns_per_us;
+	EXPECT_EQ(take(), Place(1001, 0));
+	EXPECT_TRUE(waits().empty());
+	EXPECT_EQ(counter(server.state.clock_rollbacks), 0u);
+}
+
+/*
+ * A layout's time
+ */
+using LayoutTime = GeneratorTest;
+
+TEST_F(LayoutTime, has_not_begun)
+{
+	at(0, -300);
+
+	Taken		taken = backend->take();
+
+	EXPECT_EQ(failure_of(taken), Failure::epoch_ahead);
+	EXPECT_EQ(taken.excess_ns, 300 * ns_per_us);
+	EXPECT_TRUE(backend->environment.written.empty());
+	at(5);
+	EXPECT_EQ(take(), Place(5, 0));
+}
+
+TEST_F(LayoutTime, has_begun_where_the_limit_says_so)
+{
+	options().max_wait_ns = 0;
+	backend->apply();
+	server.written_us = us_of(10);
+	at(-5);
+
+	Taken		taken = backend->take();
+
+	EXPECT_EQ(failure_of(taken), Failure::behind);
+	EXPECT_EQ(taken.excess_ns, 15 * ns_per_ms);
+}
+
+TEST_F(LayoutTime, is_waited_for_like_any_other_once_there_were_ids)
+{
+	start_at(1000);
+	at(-5000);
+
+	Taken		taken = backend->take();
+
+	EXPECT_EQ(failure_of(taken), Failure::behind);
+	EXPECT_EQ(taken.excess_ns, 6 * ns_per_s);
+}
+
+TEST_F(LayoutTime, ends_with_its_last_tick)
+{
+	use_layout("timestamp:10 node:10 sequence:2 epoch:2025-01-01");
+	options().max_drift_us = 10 * tick;
+	backend->apply();
+	at(1022);
+	take();
+	for (int i = 1; i < 8; i++)
+		EXPECT_EQ(take(), Place(1022 + i / 4, i % 4));
+
+	Taken		taken = backend->take();
+
+	EXPECT_EQ(failure_of(taken), Failure::exhausted);
+	EXPECT_EQ(taken.tick, 1024);
+	EXPECT_EQ(failure_of(backend->take(100)), Failure::exhausted);
+
+	/* It never wraps. */
+	at(2048);
+	EXPECT_EQ(failure_of(backend->take()), Failure::exhausted);
+}
+
+TEST_F(LayoutTime, ends_where_all_63_bits_are_used)
+{
+	use_layout("timestamp:41 datacenter:5 worker:5 sequence:12 epoch:2010-11-04T01:42:54.657Z");
+	server.node = layout.max_node();
+	at(layout.last_tick());
+
+	Taken		taken = backend->take(4096);
+
+	EXPECT_EQ(taken.failure, Failure::none);
+	EXPECT_EQ(taken.count, 4096);
+	EXPECT_EQ(compose(layout, {taken.tick, taken.node, 4095}), INT64_MAX);
+	EXPECT_EQ(failure_of(backend->take()), Failure::exhausted);
+}
+
+TEST_F(LayoutTime, ended_long_ago_though_its_steps_would_fit_again)
+{
+	/* A tick shifted by 61 bits has nothing left of it. */
+	server.node = 0;
+	use_layout("timestamp:2 sequence:61 epoch:2025-01-01");
+	at(1);
+	EXPECT_EQ(backend->take().tick, 1);
+	at(8);
+	EXPECT_EQ(failure_of(backend->take()), Failure::exhausted);
+	at(1, 500);
+	EXPECT_EQ(take(), Place(1, 1));
+}
+
+TEST_F(LayoutTime, is_over_at_the_start)
+{
+	use_layout("timestamp:10 node:10 sequence:2 epoch:2025-01-01");
+	at(1023, 1);
+	EXPECT_EQ(failure_of(backend->take()), Failure::exhausted);
+	at(500);
+	EXPECT_EQ(take(), Place(500, 0));
+}
+
+TEST_F(LayoutTime, leaves_out_its_first_tick)
+{
+	at(0);
+	EXPECT_EQ(take(), Place(1, 0));
+}
+
+/*
+ * The first id after a start
+ */
+using Start = GeneratorTest;
+
+TEST_F(Start, is_in_the_first_tick_that_begins_at_or_after_the_clock)
+{
+	at(1000, 1);
+	EXPECT_EQ(take(), Place(1001, 0));
+	EXPECT_EQ(waits(), std::vector<int64_t>{999 * ns_per_us});
+}
+
+TEST_F(Start, counts_the_clocks_nanoseconds)
+{
+	at(1000);
+	server.boot_ns += 1;
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
+TEST_F(Start, is_in_the_tick_that_the_clock_begins)
+{
+	at(1000);
+	EXPECT_EQ(take(), Place(1000, 0));
+}
+
+TEST_F(Start, is_above_the_durable_limit)
+{
+	server.written_us = us_of(1500);
+	EXPECT_EQ(take(), Place(1500, 0));
+	server.restart();
+	server.written_us = us_of(2000) + 1;
+	EXPECT_EQ(take(), Place(2001, 0));
+}
+
+TEST_F(Start, is_above_all_ids_before_it)
+{
+	start_at(1000);
+	server.restart();
+	at(900);
+	EXPECT_EQ(take(), Place(1500, 0));
+}
+
+TEST_F(Start, is_above_all_ids_of_another_layout)
+{
+	start_at(1000);
+	server.restart();
+	at(900);
+	use_layout("timestamp:39 sequence:8 machine:16 tick:7ms epoch:2024-12-31T23:59:59.999Z");
+	EXPECT_GE(tick_begin_us(layout, take().first), server.durable_us - 507 * tick);
+	EXPECT_GE(server.wall_ns() / ns_per_us, layout_of("twitter epoch:2025-01-01").epoch_us + 1500 * tick);
+}
+
+TEST_F(Start, is_made_once_by_two_that_come_at_a_time)
+{
+	Backend		other(server, layout);
+
+	backend->environment.on_lock = [&] { EXPECT_EQ(take(other), Place(1000, 0)); };
+	EXPECT_EQ(take(), Place(1000, 1));
+	EXPECT_EQ(other.environment.claims, 1);
+	EXPECT_EQ(backend->environment.claims, 0);
+}
+
+TEST_F(Start, tells_of_a_clock_far_past_the_limit)
+{
+	server.written_us = us_of(1000);
+	server.set_wall_us(us_of(1000) + hour_us + 1000);
+	take();
+	EXPECT_EQ(backend->environment.warnings, 1);
+	server.restart();
+	server.set_wall_us(server.written_us + hour_us);
+	take();
+	EXPECT_EQ(backend->environment.warnings, 1);
+}
+
+TEST_F(Start, has_nothing_to_compare_the_clock_with_where_there_was_no_limit)
+{
+	server.set_wall_us(layout.epoch_us + year_us);
+	take();
+	EXPECT_EQ(backend->environment.warnings, 0);
+}
+
+TEST_F(Start, counts_a_clock_that_went_back_meanwhile)
+{
+	start_at(10000);
+	server.restart();
+	at(9000);
+	EXPECT_EQ(take(), Place(10500, 0));
+	EXPECT_EQ(counter(server.state.clock_rollbacks), 1u);
+	EXPECT_EQ(counter(server.state.max_rollback_ns), 1500u * ns_per_ms);
+}
+
+TEST_F(Start, is_no_clock_that_went_back_where_the_reservation_is_just_not_over)
+{
+	start_at(10000);
+	server.restart();
+	at(10001);
+	EXPECT_EQ(take(), Place(10500, 0));
+	EXPECT_EQ(counter(server.state.clock_rollbacks), 0u);
+}
+
+/*
+ * Reservations
+ */
+using Reservation = GeneratorTest;
+
+TEST_F(Reservation, is_durable_before_the_first_id)
+{
+	Backend		other(server, layout);
+
+	other.options.max_wait_ns = 0;
+	other.apply();
+	backend->environment.on_flush = [&]
+	{
+		/* Not published: whoever comes now reserves for himself. */
+		EXPECT_EQ(server.durable_us, 0);
+		take(other);
+		EXPECT_EQ(other.environment.flushes, 1);
+	};
+	EXPECT_EQ(take(), Place(1000, 1));
+	EXPECT_EQ(server.durable_us, us_of(1500));
+}
+
+TEST_F(Reservation, is_made_ahead_when_half_of_it_is_used)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->environment.written, std::vector<int64_t>{us_of(1500)});
+	at(1249);
+	take();
+	EXPECT_EQ(backend->environment.written.size(), 1u);
+	at(1250);
+	take();
+	EXPECT_EQ(backend->environment.written, (std::vector<int64_t>{us_of(1500), us_of(1750)}));
+	EXPECT_EQ(counter(server.state.reservations), 2u);
+}
+
+TEST_F(Reservation, costs_two_flushes_for_what_is_reserved_ahead)
+{
+	start_at(1000);
+	for (int64_t i = 1001; i <= 11000; i++)
+	{
+		at(i);
+		take();
+	}
+	EXPECT_LE(backend->environment.flushes, 2 * 10000 / 500 + 1);
+	EXPECT_GE(backend->environment.flushes, 10000 / 500);
+}
+
+TEST_F(Reservation, ahead_of_need_is_made_by_one_and_waited_for_by_none)
+{
+	Backend		other(server, layout);
+
+	start_at(1000);
+	at(1250);
+	backend->environment.on_flush = [&]
+	{
+		for (int64_t i = 1250; i < 1500; i++)
+		{
+			at(i);
+			EXPECT_EQ(take(other), Place(i, 0));
+		}
+		EXPECT_EQ(other.environment.flushes, 0);
+
+		/* Then it is needed. */
+		at(1500);
+		EXPECT_EQ(take(other), Place(1500, 0));
+		EXPECT_EQ(other.environment.flushes, 1);
+	};
+	EXPECT_EQ(take(), Place(1500, 1));
+	EXPECT_EQ(server.durable_us, us_of(2000));
+}
+
+TEST_F(Reservation, that_ends_late_does_not_lower_the_limit)
+{
+	Backend		other(server, layout);
+
+	start_at(1000);
+	at(1600);
+	backend->environment.on_flush = [&]
+	{
+		at(1800);
+		take(other);
+	};
+	take();
+	EXPECT_EQ(backend->environment.written.back(), us_of(2100));
+	EXPECT_EQ(counter(server.state.limit), 2300u);
+}
+
+TEST_F(Reservation, is_no_longer_than_a_jump_that_is_believed)
+{
+	/* Else a clock that jumped would not meet the limit. */
+	options().max_forward_jump_ns = 20 * ns_per_ms;
+	backend->apply();
+	start_at(1000);
+	EXPECT_EQ(server.durable_us, us_of(1020));
+}
+
+TEST_F(Reservation, holds_a_whole_tick_at_least)
+{
+	use_layout("timestamp:30 node:10 sequence:2 tick:60s epoch:2025-01-01");
+	start_at(10);
+	EXPECT_EQ(server.durable_us, us_of(11));
+	backend->take(4);
+	EXPECT_EQ(backend->environment.flushes, 1);
+	at(11);
+	EXPECT_EQ(take(), Place(11, 0));
+	EXPECT_EQ(server.durable_us, us_of(12));
+}
+
+TEST_F(Reservation, follows_ids_that_run_ahead)
+{
+	options().max_drift_us = 10000 * tick;
+	backend->apply();
+	start_at(1000);
+	for (int64_t i = 1; i < 4 * 2000; i++)
+		ASSERT_EQ(take(), Place(1000 + i / 4, i % 4));
+}
+
+TEST_F(Reservation, is_not_made_by_a_clock_that_has_gone_since)
+{
+	start_at(1000);
+	server.set_wall_us(us_of(1000) + 10 * year_us);
+	/* The reservation reads the clock that is right again; the call had read the other. */
+	backend->environment.old_reading_ns = server.wall_ns();
+	at(1001);
+	backend->environment.on_read_clock = [&] { backend->environment.old_reading_ns = 0; };
+	EXPECT_EQ(take(), Place(1001, 0));
+	EXPECT_EQ(server.durable_us, us_of(1500));
+}
+
+TEST_F(Reservation, that_is_slower_than_what_it_reserves_ends)
+{
+	/* As where a standby is far away. */
+	options().reserve_ahead_us = 10 * us_per_ms;
+	backend->apply();
+
+	/* It would go on for ever, but for this test. */
+	std::function<void()> slow = [&]
+	{
+		pass_us(35 * us_per_ms);
+		if (backend->environment.flushes < 20)
+			backend->environment.on_flush = slow;
+	};
+
+	backend->environment.on_flush = slow;
+	EXPECT_GE(take().first, 1000);
+	EXPECT_LT(backend->environment.flushes, 5);
+}
+
+/*
+ * A clock that jumps forward
+ */
+using ForwardJump = GeneratorTest;
+
+TEST_F(ForwardJump, of_ten_years_is_not_believed)
+{
+	start_at(1000);
+	server.set_wall_us(us_of(1000) + 10 * year_us);
+	for (int i = 0; i < 3; i++)
+	{
+		Taken		taken = backend->take();
+
+		EXPECT_EQ(failure_of(taken), Failure::forward_jump);
+		EXPECT_EQ(taken.excess_ns, 10 * year_us * ns_per_us);
+	}
+	EXPECT_EQ(counter(server.state.forward_jumps), 1u);
+	EXPECT_EQ(backend->environment.flushes, 1);
+
+	/* Put right again, it goes on as if nothing had been. */
+	at(1001);
+	EXPECT_EQ(take(), Place(1001, 0));
+	EXPECT_EQ(server.durable_us, us_of(1500));
+}
+
+TEST_F(ForwardJump, is_counted_again_after_the_clock_was_right)
+{
+	start_at(1000);
+	for (int i = 0; i < 3; i++)
+	{
+		server.set_wall_us(us_of(1000) + 10 * year_us);
+		EXPECT_EQ(failure_of(backend->take()), Failure::forward_jump);
+		at(2000 + 1000 * i);
+		EXPECT_EQ(take(), Place(2000 + 1000 * i, 0));
+	}
+	EXPECT_EQ(counter(server.state.forward_jumps), 3u);
+}
+
+TEST_F(ForwardJump, of_max_forward_jump_is_believed)
+{
+	start_at(1000);
+	server.set_wall_us(us_of(1000) + hour_us);
+	EXPECT_EQ(take().first, 1000 + hour_us / tick);
+	EXPECT_EQ(counter(server.state.forward_jumps), 0u);
+}
+
+TEST_F(ForwardJump, is_measured_from_the_last_reservation)
+{
+	start_at(1000);
+	for (int i = 1; i <= 5; i++)
+	{
+		server.set_wall_us(us_of(1000) + i * hour_us);
+		EXPECT_EQ(take().first, 1000 + i * hour_us / tick);
+	}
+}
+
+TEST_F(ForwardJump, is_no_time_that_passed_on_both_clocks)
+{
+	start_at(1000);
+	pass_us(10 * year_us);
+	EXPECT_EQ(take().first, 1000 + 10 * year_us / tick);
+}
+
+TEST_F(ForwardJump, is_believed_once_it_was_accepted)
+{
+	start_at(1000);
+	server.set_wall_us(us_of(1000) + 10 * year_us);
+	EXPECT_EQ(failure_of(backend->take()), Failure::forward_jump);
+	backend->generator.accept_clock(server.offset_ns);
+	EXPECT_EQ(take().first, 1000 + 10 * year_us / tick);
+}
+
+TEST_F(ForwardJump, is_none_where_a_clock_that_went_back_is_put_right)
+{
+	options().max_drift_us = 5 * hour_us;
+	backend->apply();
+	start_at(100000);
+
+	int64_t		right_ns = server.offset_ns;
+
+	server.offset_ns = right_ns - 3 * hour_us * ns_per_us;
+	for (int i = 0; i < 4000; i++)
+		ASSERT_NE(take().first, -1);
+	EXPECT_GT(backend->environment.flushes, 1);
+	server.offset_ns = right_ns;
+	pass_us(10 * us_per_s);
+	EXPECT_NE(take().first, -1);
+	EXPECT_EQ(counter(server.state.forward_jumps), 0u);
+}
+
+/*
+ * A clock that goes back, in the statistics
+ */
+using Rollback = GeneratorTest;
+
+TEST_F(Rollback, is_counted_once_and_the_greatest_kept)
+{
+	options().max_drift_us = 60 * us_per_s;
+	backend->apply();
+	start_at(100000);
+	for (int64_t back : {100, 3000, 200})
+	{
+		server.offset_ns -= back * ns_per_ms;
+		for (int i = 0; i < 20; i++)
+			take();
+	}
+	EXPECT_EQ(counter(server.state.clock_rollbacks), 3u);
+	EXPECT_EQ(counter(server.state.max_rollback_ns), 3000u * ns_per_ms);
+}
+
+TEST_F(Rollback, is_counted_once_by_all_backends)
+{
+	Backend		other(server, layout);
+
+	start_at(1000);
+	take(other);
+	at(500);
+	for (int i = 0; i < 3; i++)
+	{
+		backend->options.max_wait_ns = other.options.max_wait_ns = 0;
+		backend->apply();
+		other.apply();
+		EXPECT_EQ(failure_of(backend->take()), Failure::behind);
+		EXPECT_EQ(failure_of(other.take()), Failure::behind);
+	}
+	EXPECT_EQ(counter(server.state.clock_rollbacks), 1u);
+}
+
+TEST_F(Rollback, is_none_where_the_clock_is_slewed)
+{
+	start_at(1000);
+	for (int i = 0; i < 1000; i++)
+	{
+		pass_us(us_per_ms);
+		server.offset_ns -= 500;
+		take();
+	}
+	EXPECT_EQ(counter(server.state.clock_rollbacks), 0u);
+}
+
+/*
+ * advance_past()
+ */
+using AdvancePast = GeneratorTest;
+
+TEST_F(AdvancePast, makes_later_ids_sort_after)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::none);
+	EXPECT_GE(server.durable_us, us_of(1201));
+	EXPECT_EQ(take(), Place(1201, 0));
+}
+
+TEST_F(AdvancePast, is_durable_when_it_returns)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.advance_past(2000).failure, Failure::none);
+	EXPECT_EQ(server.durable_us, us_of(2001));
+	server.restart();
+	EXPECT_EQ(take(), Place(2001, 0));
+}
+
+TEST_F(AdvancePast, never_goes_back)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.advance_past(999).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1000, 1));
+	EXPECT_EQ(backend->generator.advance_past(0).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1000, 2));
+	EXPECT_EQ(server.durable_us, us_of(1500));
+}
+
+TEST_F(AdvancePast, leaves_the_tick_of_the_newest_id)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.advance_past(1000).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
+TEST_F(AdvancePast, does_not_go_back_behind_ids_that_were_issued_meanwhile)
+{
+	Backend		other(server, layout);
+
+	start_at(1000);
+	backend->environment.on_flush = [&]
+	{
+		at(1300);
+		EXPECT_EQ(take(other), Place(1300, 0));
+	};
+	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1300, 1));
+}
+
+TEST_F(AdvancePast, works_before_the_first_id)
+{
+	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1201, 0));
+}
+
+TEST_F(AdvancePast, fails_where_there_can_be_no_id)
+{
+	at(-10);
+	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::epoch_ahead);
+	EXPECT_TRUE(backend->environment.written.empty());
+}
+
+TEST_F(AdvancePast, can_end_the_layout)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.advance_past(layout.last_tick()).failure, Failure::none);
+	EXPECT_EQ(failure_of(backend->take()), Failure::exhausted);
+}
+
+TEST_F(AdvancePast, does_not_outlive_a_limit_that_is_set_meanwhile)
+{
+	Backend		other(server, layout);
+
+	start_at(1000);
+	backend->environment.on_prepare = [&]
+	{ EXPECT_EQ(other.generator.set_limit(us_of(1002)).failure, Failure::none); };
+	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::none);
+	/* The first try was not written, since the limit was set; the second was. */
+	EXPECT_EQ(backend->environment.written, (std::vector<int64_t>{us_of(1500), us_of(1201)}));
+	EXPECT_EQ(take(), Place(1201, 0));
+}
+
+/*
+ * set_limit()
+ */
+using SetLimit = GeneratorTest;
+
+TEST_F(SetLimit, forward_moves_the_next_id)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1200)).failure, Failure::none);
+	EXPECT_EQ(server.durable_us, us_of(1200));
+	EXPECT_EQ(take(), Place(1200, 0));
+}
+
+TEST_F(SetLimit, back_is_the_way_out_of_a_poisoned_limit)
+{
+	server.written_us = us_of(1000) + 10 * year_us;
+	EXPECT_EQ(failure_of(backend->take()), Failure::behind);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1000)).failure, Failure::none);
+	EXPECT_EQ(server.durable_us, us_of(1000));
+	EXPECT_EQ(take(), Place(1000, 0));
+	EXPECT_EQ(server.durable_us, us_of(1500));
+}
+
+TEST_F(SetLimit, below_ids_that_were_issued_is_refused)
+{
+	start_at(1000);
+
+	Taken		taken = backend->generator.set_limit(us_of(1001) - 1);
+
+	EXPECT_EQ(failure_of(taken), Failure::issued_above);
+	EXPECT_EQ(taken.tick, 1000);
+	EXPECT_EQ(backend->environment.written.size(), 1u);
+
+	/* Nothing has changed. */
+	EXPECT_EQ(take(), Place(1000, 1));
+}
+
+TEST_F(SetLimit, below_ids_that_were_issued_is_refused_in_a_later_claim_too)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.set_limit(us_of(5000)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_limit(us_of(900)).failure, Failure::issued_above);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
+TEST_F(SetLimit, to_the_end_of_the_newest_id_is_possible)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
+TEST_F(SetLimit, starts_above_all_ids_even_where_the_limit_gets_lost)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	/* As by somebody who drops what it is kept in. */
+	server.written_us = 0;
+	at(900);
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
+TEST_F(SetLimit, is_possible_before_the_first_id)
+{
+	EXPECT_EQ(backend->generator.set_limit(us_of(1100)).failure, Failure::none);
+	EXPECT_EQ(take(), Place(1100, 0));
+}
+
+TEST_F(SetLimit, ends_reservations_that_were_begun_before)
+{
+	Backend		other(server, layout);
+
+	/* One that is not written yet, and one that is not published yet. */
+	server.written_us = us_of(1000);
+	backend->environment.on_prepare = [&]
+	{ EXPECT_EQ(other.generator.set_limit(us_of(1000)).failure, Failure::none); };
+	backend->environment.on_flush = [&]
+	{
+		EXPECT_EQ(counter(server.state.claim_count), 1u);
+		EXPECT_EQ(other.generator.set_limit(us_of(1000)).failure, Failure::none);
+		EXPECT_EQ(counter(server.state.limit), 0u);
+	};
+	EXPECT_EQ(take(), Place(1000, 0));
+	EXPECT_EQ(backend->environment.written.size(), 2u);
+	EXPECT_EQ(counter(server.state.reservations), 2u);
+}
+
+TEST_F(SetLimit, lets_time_be_reserved_ahead_as_before)
+{
+	server.written_us = us_of(1000) + 10 * year_us;
+	EXPECT_EQ(failure_of(backend->take()), Failure::behind);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1000)).failure, Failure::none);
+	take();
+	at(1250);
+	take();
+	EXPECT_EQ(server.durable_us, us_of(1750));
+}
+
+TEST_F(SetLimit, believes_the_clock)
+{
+	start_at(1000);
+	server.set_wall_us(us_of(1000) + 10 * year_us);
+	EXPECT_EQ(failure_of(backend->take()), Failure::forward_jump);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(take().first, 1000 + 10 * year_us / tick);
+}
+
+/*
+ * Several at a time
+ */
+using Batch = GeneratorTest;
+
+TEST_F(Batch, ends_with_the_tick)
+{
+	start_at(1000);
+
+	Taken		taken = backend->take(100);
+
+	EXPECT_EQ(taken.count, 3);
+	EXPECT_EQ(backend->generator.sequence_of_step(taken.first_step), 1u);
+	taken = backend->take(100);
+	EXPECT_EQ(taken.count, 4);
+	EXPECT_EQ(taken.tick, 1001);
+	EXPECT_EQ(waits().size(), 1u);
+}
+
+TEST_F(Batch, is_no_more_than_wanted)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->take(2).count, 2);
+	EXPECT_EQ(take(), Place(1000, 3));
+}
+
+/*
+ * The newest id
+ */
+using Newest = GeneratorTest;
+
+TEST_F(Newest, is_unknown_before_the_first_id)
+{
+	uint64_t	step;
+	uint64_t	node;
+
+	EXPECT_FALSE(backend->generator.newest(&step, &node));
+	at(-10);
+	EXPECT_EQ(failure_of(backend->take()), Failure::epoch_ahead);
+	EXPECT_FALSE(backend->generator.newest(&step, &node));
+	server.written_us = us_of(100000);
+	EXPECT_EQ(failure_of(backend->take()), Failure::behind);
+	EXPECT_FALSE(backend->generator.newest(&step, &node));
+}
+
+TEST_F(Newest, is_the_last_one_that_was_issued)
+{
+	uint64_t	step;
+	uint64_t	node;
+
+	start_at(1000);
+	backend->take(3);
+	ASSERT_TRUE(backend->generator.newest(&step, &node));
+	EXPECT_EQ(step, 1000u * 4 + 3);
+	EXPECT_EQ(node, server.node);
+
+	/* Advancing issues nothing. */
+	backend->generator.advance_past(1200);
+	ASSERT_TRUE(backend->generator.newest(&step, &node));
+	EXPECT_EQ(step, 1000u * 4 + 3);
+}
+
+}  // namespace
