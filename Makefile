@@ -50,6 +50,9 @@ endif
 override with_llvm := no
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq (,$(wildcard $(PGXS)))
+$(error $(PG_CONFIG) finds no PostgreSQL server headers: install them, or let tools/packages build do it, or set PG_CONFIG)
+endif
 include $(PGXS)
 
 # PGXS knows no dependency on headers.
@@ -59,7 +62,8 @@ $(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
 	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit'; cat $(SQL_PARTS); } > $@
 
 # Where the server's folders belong to somebody else, installing needs sudo.
-SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || echo no),sudo)
+SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || echo no),$(or \
+	$(shell command -v sudo),$(error installing into $(pkglibdir) needs root or sudo)))
 
 .PHONY: test
 test: all

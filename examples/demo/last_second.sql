@@ -1,5 +1,5 @@
-\pset footer off
-\pset border 0
+\pset format unaligned
+\pset tuples_only
 ANALYZE orders;
 SELECT snowflake_timestamp(max(id)) AS newest FROM orders \gset
 EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF)

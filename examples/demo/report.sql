@@ -4,7 +4,8 @@ CREATE TEMP TABLE made AS SELECT id FROM orders;
 
 \echo Orders by the node that made their id:
 SELECT snowflake_node(id) AS node, count(*) AS orders, count(*) / :seconds AS "per second",
-	min(snowflake_timestamp(id))::time(3) AS first, max(snowflake_timestamp(id))::time(3) AS last,
+	to_char(min(snowflake_timestamp(id)), 'HH24:MI:SS.MS') AS first,
+	to_char(max(snowflake_timestamp(id)), 'HH24:MI:SS.MS') AS last,
 	repeat('#', (40 * count(*) / max(count(*)) OVER ())::int) AS share
 FROM made GROUP BY 1 ORDER BY 1;
 
@@ -18,4 +19,6 @@ SELECT * FROM snowflake_explain(:newest);
 \echo The orders of the last second, by their ids alone:
 SELECT snowflake_min_id(snowflake_timestamp(:newest) - interval '1 second') AS since \gset
 SELECT count(*) AS "orders of the last second" FROM orders WHERE id BETWEEN :since AND :newest;
+\pset format unaligned
+\pset tuples_only
 EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM orders WHERE id BETWEEN :since AND :newest;

@@ -107,9 +107,12 @@ report_behind(const Taken &taken)
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
 					   time_text(now_us).text, time_text(reached_us).text, interval_text(taken.excess_ns / ns_per_us).text,
 					   max_wait_setting(), max_drift_setting()),
+			 after_newest ?
 			 errhint("Set the clock right and try again; a larger \"snowflake.max_wait\" waits longer, "
 					 "a larger \"snowflake.max_drift\" lets ids run further ahead of the clock. "
-					 "If a wrong clock has moved the ids ahead, see snowflake_set_limit().")));
+					 "If a wrong clock has moved the ids ahead, see snowflake_set_limit().") :
+			 errhint("Shortly after a start this passes by itself, and a larger \"snowflake.max_wait\" waits for it. "
+					 "Otherwise set the clock right; if a wrong clock has moved the limit ahead, see snowflake_set_limit().")));
 }
 
 [[noreturn]] void
