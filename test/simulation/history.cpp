@@ -12,8 +12,6 @@ namespace snowflake::simulation
 namespace
 {
 
-constexpr const char *failure_names[failure_count] = {"none", "behind", "standstill", "forward_jump", "epoch_ahead", "exhausted", "issued_above"};
-
 History	   *history;
 
 int

@@ -25,6 +25,9 @@ namespace snowflake::simulation
 using SimGenerator = Generator<SimAtomic, SimEnvironment>;
 
 constexpr int failure_count = static_cast<int>(Failure::issued_above) + 1;
+constexpr const char *failure_names[failure_count] = {
+	"none", "behind", "standstill", "forward_jump", "epoch_ahead", "exhausted", "issued_above",
+};
 
 /* Over all histories: shows that what should be tried was tried. */
 struct Coverage
