@@ -556,7 +556,9 @@ private:
 		int64_t		start = std::max({tick_from_us(now_us), tick_from_us(source.durable_us), issued_end, int64_t{1}});
 		bool		first = load(state_.claim_count) == 0;	/* not one after set_limit(), which says nothing about the clock */
 
-		if (clock.wall_ns < epoch_ns_ && start == 1)
+		if (!is_believed(clock, start, failed))
+			;					/* else the claim would lie there when the clock is put right */
+		else if (clock.wall_ns < epoch_ns_ && start == 1)
 			*failed = failure(Failure::epoch_ahead, clock.wall_ns, 0, epoch_ns_ - clock.wall_ns);
 		else if (start > last_tick_)
 			*failed = failure(Failure::exhausted, clock.wall_ns, start, 0);
@@ -632,20 +634,9 @@ private:
 	{
 		uint64_t	claim_count = load(state_.claim_count);
 		ClockReading clock = env_.read_clock();
-		int64_t		believed = static_cast<int64_t>(load(state_.believed_offset));
 
-		see_offset(clock.offset_ns);
-		/* A clock that returns to where it was believed before has been put right. */
-		if (believed != no_offset && clock.offset_ns - believed > options_.max_forward_jump_ns &&
-			clock.offset_ns - static_cast<int64_t>(load(state_.greatest_offset)) > put_right_ns)
-		{
-			refuse_offset(clock.offset_ns);
-			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, clock.offset_ns - believed);
+		if (!is_believed(clock, tick, failed))
 			return false;
-		}
-		/* Back where it was: the same jump again is another one. */
-		if (static_cast<int64_t>(load(state_.refused_offset)) != no_offset)
-			state_.refused_offset.store(static_cast<uint64_t>(no_offset), std::memory_order_relaxed);
 		/* The clock that asked for this tick may have gone since: it is not what is reserved by. */
 		if (tick > tick_of(clock.wall_ns) + max_drift_)
 			return true;
@@ -681,6 +672,26 @@ private:
 	{
 		state_.greatest_offset.store(static_cast<uint64_t>(greatest), std::memory_order_release);
 		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_release);
+	}
+
+	/* False with the failure where the wall clock has jumped forward, as far as there is something to compare it with. */
+	bool is_believed(const ClockReading &clock, int64_t tick, Taken *failed) noexcept
+	{
+		int64_t		believed = static_cast<int64_t>(load(state_.believed_offset));
+
+		see_offset(clock.offset_ns);
+		/* A clock that returns to where it was believed before has been put right. */
+		if (believed != no_offset && clock.offset_ns - believed > options_.max_forward_jump_ns &&
+			clock.offset_ns - static_cast<int64_t>(load(state_.greatest_offset)) > put_right_ns)
+		{
+			refuse_offset(clock.offset_ns);
+			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, clock.offset_ns - believed);
+			return false;
+		}
+		/* Back where it was: the same jump again is another one. */
+		if (static_cast<int64_t>(load(state_.refused_offset)) != no_offset)
+			state_.refused_offset.store(static_cast<uint64_t>(no_offset), std::memory_order_relaxed);
+		return true;
 	}
 
 	void see_clock() noexcept

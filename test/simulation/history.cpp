@@ -326,7 +326,7 @@ void
 History::clock_was_set() noexcept
 {
 	world.greatest_offset_ns = std::max(world.greatest_offset_ns, world.offset_ns);
-	if (static_cast<int64_t>(state_.believed_offset.peek()) == no_offset || !(state_.word.peek() & held) ||
+	if (static_cast<int64_t>(state_.believed_offset.peek()) == no_offset ||
 		any_busy(Op::set_limit) || any_busy(Op::accept_clock) ||
 		world.offset_ns - world.believable_ns <= std::max(max_forward_jump_us_ * ns_per_us, put_right_ns))
 		world.believable_ns = std::max(world.believable_ns, world.offset_ns);

@@ -1056,6 +1056,16 @@ TEST_F(SetLimit, believes_the_clock)
 	EXPECT_EQ(take().first, 1000 + 10 * year_us / tick);
 }
 
+TEST_F(SetLimit, lets_no_claim_start_by_a_clock_that_jumps_afterwards)
+{
+	start_at(1000);
+	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	server.set_wall_us(us_of(1000) + 10 * year_us);
+	EXPECT_EQ(failure_of(backend->take()), Failure::forward_jump);
+	at(1002);
+	EXPECT_EQ(take(), Place(1002, 0));
+}
+
 /*
  * Several at a time
  */
