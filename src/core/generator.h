@@ -556,14 +556,16 @@ private:
 		int64_t		start = std::max({tick_from_us(now_us), tick_from_us(source.durable_us), issued_end, int64_t{1}});
 		bool		first = load(state_.claim_count) == 0;	/* not one after set_limit(), which says nothing about the clock */
 
-		if (!is_believed(clock, start, failed))
-			;					/* else the claim would lie there when the clock is put right */
-		else if (clock.wall_ns < epoch_ns_ && start == 1)
-			*failed = failure(Failure::epoch_ahead, clock.wall_ns, 0, epoch_ns_ - clock.wall_ns);
-		else if (start > last_tick_)
-			*failed = failure(Failure::exhausted, clock.wall_ns, start, 0);
-		else
-			start_claim(start, source.node);
+		/* A claim that started by a clock that is not believed would lie there when the clock is put right. */
+		if (is_believed(clock, start, failed))
+		{
+			if (clock.wall_ns < epoch_ns_ && start == 1)
+				*failed = failure(Failure::epoch_ahead, clock.wall_ns, 0, epoch_ns_ - clock.wall_ns);
+			else if (start > last_tick_)
+				*failed = failure(Failure::exhausted, clock.wall_ns, start, 0);
+			else
+				start_claim(start, source.node);
+		}
 		env_.unlock();
 		if (failed->failure != Failure::none)
 			return false;
