@@ -11,8 +11,13 @@ MODULE_big = snowflake
 PGFILEDESC = "snowflake - unique, time-ordered ids"
 
 CORE_OBJS = $(patsubst %.cpp,%.o,$(wildcard src/core/*.cpp))
-OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp))
-HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h)
+OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) $(patsubst %.cpp,%.o,$(wildcard src/registry/keeper.cpp))
+HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h src/registry/*.h)
+
+# Each kind of registry is a module of its own, which only the keeper loads; ZooKeeper's, where its library is there.
+HAVE_ZOOKEEPER := $(shell echo 'int main() { return zookeeper_close(nullptr); }' | \
+	$(CXX) -x c++ -include zookeeper/zookeeper.h - -o /dev/null -lzookeeper_st 2>/dev/null && echo yes)
+MODULES = $(if $(wildcard src/registry/postgresql.cpp),snowflake_postgresql) $(if $(HAVE_ZOOKEEPER),$(if $(wildcard src/registry/zookeeper.cpp),snowflake_zookeeper))
 
 # The extension's SQL, one file for each subject.
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql)
@@ -56,7 +61,12 @@ endif
 include $(PGXS)
 
 # PGXS knows no dependency on headers.
-$(OBJS): $(HEADER_FILES)
+$(OBJS) src/registry/postgresql.o src/registry/zookeeper.o: $(HEADER_FILES)
+
+snowflake_%$(DLSUFFIX): src/registry/%.o
+	$(CXX) $(CXXFLAGS) -shared -o $@ $< $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
+snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq)
+snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st
 
 $(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
 	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit'; cat $(SQL_PARTS); } > $@

@@ -1,0 +1,137 @@
+/*
+ * claim.cpp
+ *		Claims in a registry: what may become of them.
+ */
+#include "core/claim.h"
+
+#include <algorithm>
+
+namespace snowflake
+{
+
+namespace
+{
+
+/* A holder of this claim with one more step in its life. */
+Claim
+successor(const Claim &claim, int64_t generation, const Holder &holder, int64_t granted_until_us)
+{
+	Claim		next = claim;
+
+	next.generation = std::max(claim.generation, generation) + 1;
+	next.holder = holder;
+	next.granted_until_us = granted_until_us;
+	return next;
+}
+
+bool
+is_too_far(int64_t granted_until_us, const RegistryTime &registry)
+{
+	return granted_until_us > registry.clock_us + registry.max_forward_jump_us;
+}
+
+/* Does the registry still speak of what this server holds? */
+bool
+is_own(const Claim &claim, const Holder &me, const Grant &held)
+{
+	if (claim.generation == 0)
+		return true;			/* a registry that has forgotten it: nobody else was granted it since */
+	if (claim.generation < held.generation)
+
+		/* Restored.  What it knows of another holder ended before this server's grant began. */
+		return claim.holder.is(me) || claim.granted_until_us <= held.start_us;
+
+	/*
+	 * Another with this server's nonce (a copy of a running machine) would be
+	 * one generation ahead as well; an answer that is missing tells them apart.
+	 */
+	return claim.holder.is(me) &&
+		(claim.generation == held.generation || (held.is_outcome_unknown && claim.generation == held.generation + 1));
+}
+
+}  // namespace
+
+Verdict
+decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
+			 int64_t wanted_from_us, int64_t window_us, Claim *next, Grant *grant) noexcept
+{
+	if (claim.generation > 0 && claim.is_alive && !claim.holder.is_nobody() && !claim.holder.is(me))
+		return Verdict::held;
+	if (registry.unsettled_us > 0)
+		return Verdict::unsettled;
+
+	int64_t		start_us = claim.granted_until_us;
+
+	*next = successor(claim, 0, me, std::max(start_us, wanted_from_us) + window_us);
+	if (is_too_far(next->granted_until_us, registry))
+		return Verdict::too_far;
+	next->since_us = registry.clock_us;
+	*grant = {claim.node, next->generation, start_us, next->granted_until_us, false};
+	return Verdict::write;
+}
+
+Verdict
+decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me,
+			   int64_t position_us, int64_t window_us, const Grant &held, Claim *next, Grant *grant) noexcept
+{
+	if (!is_own(claim, me, held))
+		return Verdict::held;
+
+	int64_t		wanted_us = std::max(position_us, held.start_us) + window_us;
+	int64_t		known_us = std::max(claim.granted_until_us, held.granted_until_us);
+
+	if (wanted_us > known_us && is_too_far(wanted_us, registry))
+		return Verdict::too_far;
+	*next = successor(claim, held.generation, me, std::max(known_us, wanted_us));
+	if (!claim.holder.is(me))
+		next->since_us = registry.clock_us;
+	*grant = {held.node, next->generation, held.start_us, next->granted_until_us, false};
+	return Verdict::write;
+}
+
+bool
+decide_release(const Claim &claim, const Holder &me, int64_t issued_until_us, const Grant &held, Claim *next) noexcept
+{
+	if (!is_own(claim, me, held))
+		return false;
+	*next = successor(claim, held.generation, Holder{}, std::max(held.start_us, issued_until_us));
+	return true;
+}
+
+bool
+decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept
+{
+	if (claim.granted_until_us >= lost.granted_until_us)
+		return false;
+	*next = claim;
+	next->granted_until_us = lost.granted_until_us;
+	return true;
+}
+
+bool
+choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t until_us, uint64_t *node) noexcept
+{
+	const ListedClaim *longest = nullptr;
+	uint64_t	unused = 0;
+
+	for (int64_t i = 0; i < count; i++)
+	{
+		const ListedClaim &claim = claims[i];
+
+		if (claim.node == unused)
+			unused++;
+		if (claim.node <= max_node && claim.is_free && claim.granted_until_us <= until_us &&
+			(longest == nullptr || claim.freed_us < longest->freed_us))
+			longest = &claim;
+	}
+	if (unused <= max_node)
+	{
+		*node = unused;
+		return true;
+	}
+	if (longest != nullptr)
+		*node = longest->node;
+	return longest != nullptr;
+}
+
+}  // namespace snowflake

@@ -1,0 +1,92 @@
+/*
+ * store.h
+ *		What a registry is to the keeper: a place that keeps claims, and changes
+ *		one where it has not been changed since it was read.
+ *
+ * Each kind of registry is a module of its own, which only the keeper loads: the
+ * library that speaks to it is no business of other processes.  The module exports
+ * one function, store_symbol, which returns its Store.
+ *
+ * A store waits through Keeper::wait() alone, so that the keeper can be stopped
+ * at any moment, and no operation takes longer than the keeper allows.  It reports
+ * no PostgreSQL errors: what went wrong goes into the Problem.
+ */
+#ifndef SNOWFLAKE_REGISTRY_STORE_H
+#define SNOWFLAKE_REGISTRY_STORE_H
+
+#include "core/claim.h"
+#include "core/registry_address.h"
+
+namespace snowflake __attribute__((visibility("hidden")))
+{
+
+constexpr const char *store_symbol = "snowflake_store";
+
+/* What went wrong, for the log and for errors, as PostgreSQL writes a primary message: no capital, no period. */
+struct Problem
+{
+	char		text[512];
+};
+
+/* What a store may use. */
+struct StoreContext
+{
+	const RegistryAddress *address;
+	const char *text;			/* the whole setting snowflake.registry */
+	const char *group;
+	Holder		me;
+
+	/*
+	 * Waits until a socket is ready for events (WL_SOCKET_READABLE,
+	 * WL_SOCKET_WRITEABLE), at most timeout_ms.  Returns the events that are
+	 * ready, 0 when the timeout has passed, and -1 when the operation must be given
+	 * up: its time is over, or the keeper has something else to do.
+	 */
+	int			(*wait) (int socket, int events, long timeout_ms);
+};
+
+enum class Written
+{
+	done,
+	changed,					/* the claim is not what it was when it was read: nothing was written */
+	refused,					/* nothing was written */
+	unknown,					/* it may have been written, or may still be */
+};
+
+struct Store
+{
+	/* Connects anew; an earlier connection is given up.  False with the problem. */
+	bool		(*connect) (const StoreContext *context, Problem *problem);
+
+	/* Also where there is no connection. */
+	void		(*disconnect) ();
+
+	/* Reads a claim, and the registry's time at that moment.  generation 0 and node alone where there is none. */
+	bool		(*read) (uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Problem *problem);
+
+	/*
+	 * Calls back for each claim of the group, in order of the numbers; may give
+	 * fewer than there are only by failing.
+	 */
+	bool		(*list) (void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem);
+
+	/*
+	 * Writes next in the place of before, where the registry still has that.  Its
+	 * holder counts as alive for window_us from now on; a claim without a holder
+	 * is free at once.
+	 */
+	Written		(*write) (const Claim &before, const Claim &next, int64_t window_us, Problem *problem);
+
+	/*
+	 * Waits for so long, or until the keeper's latch is set, or the connection
+	 * breaks.  False, with the problem, where it is broken.
+	 */
+	bool		(*idle) (long timeout_ms, Problem *problem);
+
+	/* Is the registry's own server this one, or a copy of it?  0 where it can't be; else its system identifier. */
+	uint64_t	(*system_identifier) ();
+};
+
+}  // namespace snowflake
+
+#endif
