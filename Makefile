@@ -20,7 +20,7 @@ HAVE_ZOOKEEPER := $(shell echo 'int main() { return zookeeper_close(nullptr); }'
 MODULES = $(if $(wildcard src/registry/postgresql.cpp),snowflake_postgresql) $(if $(HAVE_ZOOKEEPER),$(if $(wildcard src/registry/zookeeper.cpp),snowflake_zookeeper))
 
 # The extension's SQL, one file for each subject.
-SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql)
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql cluster.sql)
 DATA_built = $(EXTENSION)--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)
 
