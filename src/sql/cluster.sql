@@ -52,7 +52,8 @@ COMMENT ON VIEW snowflake_server IS 'what other servers compare themselves with:
 
 /*
  * Asks one server of postgres_fdw.  A server that can't be asked is a row with the error's text: facts is NULL then, and so
- * is extension_version where the extension is not there.
+ * is extension_version where the extension is not there.  Only a server that goes away while it is asked fails the call:
+ * postgres_fdw then refuses to end the transaction.
  *
  * The clocks are compared by a reading there between two readings here: the difference is uncertain by half of the time
  * between those.  Of three tries the quickest counts, since the first one also plans and fills caches.
@@ -217,7 +218,11 @@ BEGIN
 		SELECT a.*, pg_catalog.regexp_replace(a.layout, ' tick:.*', '') AS fields,
 			/* The first row of the same running server: a copy has started at another time. */
 			(SELECT min(b.place) FROM asked AS b
-			 WHERE b.system_identifier = a.system_identifier AND b.started_at = a.started_at) AS first_place
+			 WHERE b.system_identifier = a.system_identifier AND b.started_at = a.started_at) AS first_place,
+			/* The row that answers for the node number: a standby has its primary's. */
+			(SELECT b.place FROM asked AS b
+			 WHERE b.system_identifier = a.system_identifier AND (b.started_at = a.started_at OR a.in_recovery)
+			 ORDER BY b.in_recovery, b.place LIMIT 1) AS number_place
 		FROM asked AS a
 	),
 	/* What the others are compared with. */
@@ -248,10 +253,7 @@ BEGIN
 			(8, (SELECT pg_catalog.format('%s have the same node number, %s: their ids can repeat',
 										  pg_catalog.string_agg(t.label, ' and ' ORDER BY t.place), c.node_id)
 				 FROM cluster AS t
-				 WHERE t.node_id = c.node_id AND t.place = t.first_place
-					/* A standby has its primary's. */
-					AND (t.place = c.first_place
-						 OR NOT (t.system_identifier = c.system_identifier AND (t.in_recovery OR c.in_recovery)))
+				 WHERE t.node_id = c.node_id AND t.place = t.number_place AND c.place = c.number_place
 				 HAVING count(*) > 1)),
 			(9, CASE WHEN c.fields <> model.fields
 				THEN pg_catalog.format('its layout is %s, that of %s %s', c.fields, model.label, model.fields) END),
@@ -272,7 +274,7 @@ BEGIN
 									   c.registry_group, model.label, model.registry_group) END),
 			(15, CASE WHEN pg_catalog.abs(extract(epoch FROM c.difference)) - extract(epoch FROM c.uncertainty)
 					> extract(epoch FROM max_difference)
-				THEN pg_catalog.format('its clock is %s %s this server''s: more than %s (snowflake.max_wait, at least 100 ms)',
+				THEN pg_catalog.format('its clock is %s %s this server''s, more than %s: set it right',
 									   pg_catalog.date_trunc('milliseconds', greatest(c.difference, - c.difference)),
 									   CASE WHEN c.difference > interval '0' THEN 'ahead of' ELSE 'behind' END,
 									   max_difference) END)
