@@ -58,11 +58,14 @@ sub problems
 	return $primary->safe_psql('postgres', ($before // '') . " SELECT problems FROM snowflake_check_cluster('{$server}') WHERE server = '$server'");
 }
 
+# Nothing is left in the session that called it.
 sub leaves_nothing
 {
-	my ($name) = @_;
+	my ($servers, $name) = @_;
 
-	is($primary->value(q{count(*) FROM pg_class WHERE relkind = 'f'}), 0, "$name: no foreign table is left");
+	is($primary->safe_psql('postgres', qq{SELECT count(problems) FROM snowflake_check_cluster('{$servers}') WHERE server = '(this server)';
+			SELECT count(*) FROM pg_class WHERE relkind = 'f' OR relnamespace = pg_my_temp_schema()}),
+		"0\n0", "$name: no foreign table is left");
 	return;
 }
 
@@ -83,9 +86,9 @@ is(check(q{server, node_id, node_source, claim, layout, epoch = (snowflake_layou
 	"(this server)|1|setting|none|twitter|t|00:00:00|\nTwo|2|setting|none|twitter|t|00:00:00|", 'two servers');
 is(check(q{server_version = split_part(current_setting('server_version'), ' ', 1)
 	AND extension_version = (SELECT extversion FROM pg_extension WHERE extname = 'snowflake')}, 'Two'), "t\nt", 'their versions');
-is($primary->safe_psql('postgres', q{BEGIN; SELECT count(*) FROM snowflake_check_cluster('{Two,odd}'); SELECT count(*) FROM snowflake_check_cluster('{odd}'); COMMIT}),
-	"3\n2", 'twice in one transaction');
-leaves_nothing('after a check');
+is($primary->safe_psql('postgres', q{BEGIN; SELECT count(error) FROM snowflake_remote_server('Two'); SELECT count(error) FROM snowflake_remote_server('Two'); COMMIT}),
+	"0\n0", 'twice in one transaction');
+leaves_nothing('Two', 'after a check');
 $primary->take(1);
 $two->take(1);
 is(check('claim', 'Two'), "held\nheld", 'claims that are held');
@@ -208,7 +211,7 @@ connect_to('gone', $odd, 'postgres');
 $odd->stop;
 is(check(q{server, split_part(problems, ' failed', 1) ~ '^could not be asked: could not connect to server "gone": connection to server'}, 'gone,Two'), "(this server)|\ngone|t\nTwo|", 'a server that is down');
 unlike(problems('gone'), qr/\n/, 'its error is one line');
-leaves_nothing('after an error');
+leaves_nothing('gone', 'after an error');
 connect_to('nowhere', $two, 'nosuch');
 like(problems('nowhere'), qr/^could not be asked: .*database "nosuch" does not exist/, 'a database that is not there');
 $primary->safe_psql('postgres', 'DROP USER MAPPING FOR CURRENT_USER SERVER nowhere');
@@ -245,6 +248,5 @@ is(problems('Two', 'SET ROLE caller;'), 'could not be asked: permission denied f
 $primary->safe_psql('postgres', 'REVOKE TEMP ON DATABASE postgres FROM PUBLIC');
 $primary->refuses(q{SET ROLE caller; SELECT snowflake_check_cluster('{Two}')}, qr/permission denied to create temporary tables in database "postgres".*HINT: .*TEMP/s, 'without TEMP');
 is(check('server, problems', '', 'SET ROLE caller;'), '(this server)|', 'without TEMP: this server');
-leaves_nothing('at the end');
 
 done_testing();
