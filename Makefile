@@ -11,16 +11,16 @@ MODULE_big = snowflake
 PGFILEDESC = "snowflake - unique, time-ordered ids"
 
 CORE_OBJS = $(patsubst %.cpp,%.o,$(wildcard src/core/*.cpp))
-OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) $(patsubst %.cpp,%.o,$(wildcard src/registry/keeper.cpp))
+OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) src/registry/keeper.o
 HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h src/registry/*.h)
 
 # Each kind of registry is a module of its own, which only the keeper loads; ZooKeeper's, where its library is there.
 HAVE_ZOOKEEPER := $(shell echo 'int main() { return zookeeper_close(nullptr); }' | \
 	$(CXX) -x c++ -include zookeeper/zookeeper.h - -o /dev/null -lzookeeper_st 2>/dev/null && echo yes)
-MODULES = $(if $(wildcard src/registry/postgresql.cpp),snowflake_postgresql) $(if $(HAVE_ZOOKEEPER),$(if $(wildcard src/registry/zookeeper.cpp),snowflake_zookeeper))
+MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),$(if $(wildcard src/registry/zookeeper.cpp),snowflake_zookeeper))
 
 # The extension's SQL, one file for each subject.
-SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql cluster.sql)
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql)
 DATA_built = $(EXTENSION)--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)
 
@@ -35,7 +35,7 @@ EXTRA_CLEAN = tmp_check test/unit/build test/simulation/build bench/build
 
 PG_CONFIG = pg_config
 CORE_FLAGS = -std=c++20 -Wall -Wextra -fno-exceptions -fno-rtti
-PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server) -Isrc -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server) -isystem $(shell $(PG_CONFIG) --includedir) -Isrc -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
 # fmgr functions need not look at their one parameter.
 PG_CXXFLAGS = $(CORE_FLAGS) -Wno-unused-parameter $(if $(WERROR),-Werror)
 
@@ -64,7 +64,7 @@ include $(PGXS)
 $(OBJS) src/registry/postgresql.o src/registry/zookeeper.o: $(HEADER_FILES)
 
 snowflake_%$(DLSUFFIX): src/registry/%.o
-	$(CXX) $(CXXFLAGS) -shared -o $@ $< $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
+	$(CXX) $(CXXFLAGS) -shared -nostartfiles -o $@ $< $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
 snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq)
 snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st
 

@@ -17,10 +17,14 @@
  * so ids increase in the order of the swaps.  held says whether there is a
  * claim; without one the place is kept, but nothing is issued.
  *
+ * With a registry there is a second limit, up to which the registry has granted
+ * the node number.  What is reserved never lies above it, so that the way of an
+ * id has one limit to look at, whoever grants it.
+ *
  * Who may touch what:
  *	word		anybody, by compare-and-swap from a word that is held; to take or
  *				end a claim, under the lock
- *	limit, claim_start, highest_issued, claim_count
+ *	limit, granted, claim_start, highest_issued, claim_count
  *				written under the lock, read without it
  *	the rest	anybody; wrong values would cost time or a counter, never an id
  *
@@ -101,6 +105,9 @@ struct SharedState
 	/* Ticks below this one may be issued. */
 	alignas(64) Atomic limit;
 
+	/* Ticks below this one are granted to this server's node number; all of them without a registry. */
+	Atomic		granted;
+
 	/* The furthest limit that somebody has set out to reserve before it was needed. */
 	Atomic		target;
 
@@ -129,7 +136,7 @@ struct SharedState
 
 	void		initialize() noexcept
 	{
-		for (Atomic *zero : {&word, &limit, &target, &claim_count, &claim_start, &highest_issued, &reservations,
+		for (Atomic *zero : {&word, &limit, &granted, &target, &claim_count, &claim_start, &highest_issued, &reservations,
 							 &clock_rollbacks, &max_rollback_ns, &forward_jumps})
 			zero->store(0, std::memory_order_relaxed);
 		for (Atomic *none : {&believed_offset, &greatest_offset, &seen_offset, &refused_offset})
@@ -142,6 +149,10 @@ struct ClaimSource
 {
 	uint64_t	node;
 	int64_t		durable_us;		/* the durable limit, Unix microseconds; 0 where there was none */
+
+	/* What the registry grants, Unix microseconds: from here on, up to there, exclusive. */
+	int64_t		granted_from_us = 0;
+	int64_t		granted_until_us = INT64_MAX;
 };
 
 /*
@@ -151,29 +162,32 @@ struct ClaimSource
  * recent_ns()			the same, but may be the last reading again where that is microseconds old
  * read_clock()			the clock and its offset; also notices that the call was cancelled
  * lock(), unlock()		one lock for the server; held for moments only
- * claim_source()		called under the lock
+ * claim_source(source)	what there is to claim; false where the registry grants nothing.  Called under the lock
  * prepare_limit()		checks that the limit can be written; not under the lock
  * advance_limit(us)	starts to make the limit durable, never backwards; under the lock
  * flush_limit()		waits until what advance_limit() started is durable
  * set_limit(us)		starts to set the limit, backwards too; under the lock
  * wait(ns, first)		waits, interruptibly, about so long; returns the time on CLOCK_BOOTTIME, ns;
  *						first: it is the first wait of this call
+ * wait_for_grant(ns, first)	waits as wait() does, about so long at most, until the registry may have granted more;
+ *						0 where it is not worth waiting for that
  * clock_ahead(now, us)	the clock of the first claim lies further past the durable limit than max_forward_jump
  */
 template <typename E>
-concept Environment = requires(E e, int64_t ns)
+concept Environment = requires(E e, int64_t ns, ClaimSource *source)
 {
 	{ e.now_ns() } -> std::same_as<int64_t>;
 	{ e.recent_ns() } -> std::same_as<int64_t>;
 	{ e.read_clock() } -> std::same_as<ClockReading>;
 	e.lock();
 	e.unlock();
-	{ e.claim_source() } -> std::same_as<ClaimSource>;
+	{ e.claim_source(source) } -> std::same_as<bool>;
 	e.prepare_limit();
 	e.advance_limit(ns);
 	e.flush_limit();
 	e.set_limit(ns);
 	{ e.wait(ns, true) } -> std::same_as<int64_t>;
+	{ e.wait_for_grant(ns, true) } -> std::same_as<int64_t>;
 	e.clock_ahead(ns, ns);
 };
 
@@ -186,6 +200,8 @@ enum class Failure
 	epoch_ahead,				/* the layout's epoch lies in the future */
 	exhausted,					/* the layout's time has run out */
 	issued_above,				/* set_limit() below ids that were issued */
+	ungranted,					/* the registry grants no node number, or not this time */
+	past_grant,					/* advance_past() beyond what the registry has granted */
 };
 
 /* What take() returns; the last three say why there was a failure. */
@@ -244,7 +260,7 @@ public:
 			{
 				Taken		failed{};
 
-				if (!claim(&failed))
+				if (!claim(&failed) && !wait_for_grant(failed, &waited))
 					return failed;
 				continue;
 			}
@@ -300,12 +316,17 @@ public:
 
 			int64_t		limit = load_limit();
 
-			if (tick >= limit || (limit - tick <= half_ahead_ && limit <= last_tick_ && !being_reserved(limit)))
+			if (tick >= limit || (limit - tick <= half_ahead_ && limit <= last_tick_ && !being_reserved(limit) &&
+								  limit < load_granted()))
 			{
 				Taken		failed{};
 
 				if (!reserve(tick, ahead_us, tick >= limit, &failed))
-					return failed;
+				{
+					if (!wait_for_grant(failed, &waited))
+						return failed;
+					continue;
+				}
 				/* Where that takes longer than what was reserved lasts, the next one must reserve more. */
 				if (tick >= limit && load_limit() > limit)
 					ahead_us = std::min(2 * ahead_us, options_.max_forward_jump_ns / ns_per_us);
@@ -333,6 +354,8 @@ public:
 	 */
 	Taken advance_past(int64_t tick) noexcept
 	{
+		int64_t		waited = 0;
+
 		for (;;)
 		{
 			Taken		failed{};
@@ -340,10 +363,12 @@ public:
 
 			if (!(load(state_.word) & held))
 			{
-				if (!claim(&failed))
+				if (!claim(&failed) && !wait_for_grant(failed, &waited))
 					return failed;
 				continue;
 			}
+			if (tick >= load_granted())
+				return failure(Failure::past_grant, env_.now_ns(), tick, 0);
 			if (!make_durable(claim_count, tick + 1))
 				continue;
 
@@ -397,13 +422,39 @@ public:
 			env_.unlock();
 			return failure(Failure::issued_above, 0, tick_of_step(issued), 0);
 		}
-		state_.claim_count.fetch_add(1, std::memory_order_acq_rel);
-		state_.limit.store(0, std::memory_order_release);
+		forget_claim();
 		believe_offset(clock.offset_ns, clock.offset_ns);
 		env_.set_limit(limit_us);
 		env_.unlock();
 		env_.flush_limit();
 		return {};
+	}
+
+	/* The registry has granted more time to the node number that is claimed. */
+	void extend(int64_t granted_until_us) noexcept
+	{
+		env_.lock();
+		if (tick_before_us(granted_until_us) > load_granted())
+			state_.granted.store(static_cast<uint64_t>(tick_before_us(granted_until_us)), std::memory_order_release);
+		env_.unlock();
+	}
+
+	/*
+	 * Ends the claim for good: when this returns nothing is issued any more
+	 * until claim_source() gives another one.  Returns the end of the newest
+	 * tick that this server has issued ids in, Unix microseconds; 0 for none.
+	 */
+	int64_t revoke() noexcept
+	{
+		env_.lock();
+		if (load(state_.word) & held)
+			(void) end_claim();
+		forget_claim();
+
+		uint64_t	issued = load(state_.highest_issued);
+
+		env_.unlock();
+		return issued == 0 ? 0 : tick_begin_us(layout_, tick_of_step(issued) + 1);
 	}
 
 	/* Believes a wall clock with this offset. */
@@ -446,6 +497,23 @@ private:
 		return static_cast<int64_t>(load(state_.limit));
 	}
 
+	int64_t load_granted() const noexcept
+	{
+		return static_cast<int64_t>(load(state_.granted));
+	}
+
+	/* False where the failure is another, or the call has waited long enough. */
+	bool wait_for_grant(const Taken &failed, int64_t *waited) noexcept
+	{
+		int64_t		now_waited;
+
+		if (failed.failure != Failure::ungranted || *waited >= options_.max_wait_ns)
+			return false;
+		now_waited = env_.wait_for_grant(std::min(options_.max_wait_ns - *waited, longest_wait_ns), *waited == 0);
+		*waited += now_waited;
+		return now_waited > 0;
+	}
+
 	static Taken failure(Failure failure, int64_t now, int64_t tick, int64_t excess_ns) noexcept
 	{
 		return {failure, 0, 0, 0, now, tick, excess_ns};
@@ -480,6 +548,14 @@ private:
 	int64_t tick_from_us(int128 us) const noexcept
 	{
 		int128		ticks = (us - layout_.epoch_us + layout_.tick_us - 1) / layout_.tick_us;
+
+		return static_cast<int64_t>(std::clamp<int128>(ticks, 0, int128{last_tick_} + 1));
+	}
+
+	/* The first of the layout's ticks that ends after a time: those below it lie before it. */
+	int64_t tick_before_us(int64_t us) const noexcept
+	{
+		int128		ticks = (int128{us} - layout_.epoch_us) / layout_.tick_us;
 
 		return static_cast<int64_t>(std::clamp<int128>(ticks, 0, int128{last_tick_} + 1));
 	}
@@ -536,8 +612,8 @@ private:
 
 	/*
 	 * Takes the claim: starts in the first tick that begins at or after the
-	 * clock, the durable limit and every id that this server has issued, whatever
-	 * layout or node number came before.  Nothing is reserved yet.
+	 * clock, the durable limit, the grant's beginning and every id that this server
+	 * has issued, whatever layout or node number came before.  Nothing is reserved yet.
 	 */
 	bool claim(Taken *failed) noexcept
 	{
@@ -548,12 +624,21 @@ private:
 			return true;
 		}
 
-		ClaimSource source = env_.claim_source();
+		ClaimSource source{};
+
+		if (!env_.claim_source(&source))
+		{
+			env_.unlock();
+			*failed = failure(Failure::ungranted, env_.now_ns(), 0, 0);
+			return false;
+		}
+
 		ClockReading clock = env_.read_clock();
 		int64_t		issued_end = load(state_.highest_issued) == 0 ? 0 : tick_of_step(load(state_.highest_issued)) + 1;
 		/* The clock in microseconds, rounded up; tick 0 is left out, so that there is a step before the first. */
 		int128		now_us = (int128{clock.wall_ns} + ns_per_us - 1) / ns_per_us;
-		int64_t		start = std::max({tick_from_us(now_us), tick_from_us(source.durable_us), issued_end, int64_t{1}});
+		int64_t		start = std::max({tick_from_us(now_us), tick_from_us(source.durable_us),
+								   tick_from_us(source.granted_from_us), issued_end, int64_t{1}});
 		bool		first = load(state_.claim_count) == 0;	/* not one after set_limit(), which says nothing about the clock */
 
 		/* A claim that started by a clock that is not believed would lie there when the clock is put right. */
@@ -564,7 +649,10 @@ private:
 			else if (start > last_tick_)
 				*failed = failure(Failure::exhausted, clock.wall_ns, start, 0);
 			else
+			{
+				state_.granted.store(static_cast<uint64_t>(tick_before_us(source.granted_until_us)), std::memory_order_release);
 				start_claim(start, source.node);
+			}
 		}
 		env_.unlock();
 		if (failed->failure != Failure::none)
@@ -603,6 +691,13 @@ private:
 		return old;
 	}
 
+	/* What was begun for the claim that has ended is not published.  Under the lock. */
+	void forget_claim() noexcept
+	{
+		state_.claim_count.fetch_add(1, std::memory_order_acq_rel);
+		state_.limit.store(0, std::memory_order_release);
+	}
+
 	/* Never lowers it.  Under the lock. */
 	void raise_limit(int64_t limit) noexcept
 	{
@@ -629,8 +724,8 @@ private:
 	/*
 	 * Reserves time for a tick and ahead_us more.  needed says that nothing
 	 * can be issued before; otherwise it is done early, by one backend for all.
-	 * False with the failure where the clock is not believed; true where it was
-	 * done or the caller should look again.
+	 * False with the failure where the clock is not believed or the tick is not
+	 * granted; true where it was done or the caller should look again.
 	 */
 	bool reserve(int64_t tick, int64_t ahead_us, bool needed, Taken *failed) noexcept
 	{
@@ -644,8 +739,13 @@ private:
 			return true;
 
 		int128		from_us = std::max<int128>(clock.wall_ns / ns_per_us, tick_begin_us(layout_, tick));
-		int64_t		limit = std::max(tick_from_us(from_us + ahead_us), tick + 1);
+		int64_t		limit = std::min(std::max(tick_from_us(from_us + ahead_us), tick + 1), load_granted());
 
+		if (limit <= tick)
+		{
+			*failed = failure(Failure::ungranted, clock.wall_ns, tick, 0);
+			return false;
+		}
 		if (!needed)
 		{
 			uint64_t	target = load(state_.target);
@@ -662,7 +762,8 @@ private:
 		env_.lock();
 		if (load(state_.claim_count) == claim_count)
 		{
-			raise_limit(limit);
+			/* What is granted may be another claim's than it was when the limit was chosen. */
+			raise_limit(std::min(limit, load_granted()));
 			believe_offset(clock.offset_ns, std::max(clock.offset_ns, static_cast<int64_t>(load(state_.greatest_offset))));
 		}
 		env_.unlock();

@@ -12,6 +12,7 @@
 #include "postgres/generate.h"
 
 #include "postgres/clock.h"
+#include "postgres/grant.h"
 #include "postgres/layout.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
@@ -46,8 +47,9 @@ const Layout *generator_layout;
 uint64_t	placed_node = UINT64_MAX;
 uint64_t	placed_node_bits;
 
-/* This backend's counters, which only it writes; set with the generator. */
+/* This backend's counters, which only it writes; set with the generator.  The keeper has none, and makes no ids. */
 BackendCounters *counters;
+constinit BackendCounters no_counters{};
 
 /* The newest id that this session was given; none yet: -1. */
 int64		last_id = -1;
@@ -69,7 +71,7 @@ prepare_generator()
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
 					 errhint("Add snowflake to \"shared_preload_libraries\" and restart the server; decoding ids works without.")));
-		counters = &shared()->backends[backend_number()];
+		counters = backend_number() < 0 ? &no_counters : &shared()->backends[backend_number()];
 		generator_layout = &server_layout();
 		generator = new (generator_storage) ServerGenerator(shared()->generator, *generator_layout, server);
 	}
@@ -102,8 +104,8 @@ report_behind(const Taken &taken)
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
 					   time_text(now_us).text, time_text(reached_us).text, interval_text(taken.excess_ns / ns_per_us).text,
 					   max_wait_setting(), max_drift_setting()) :
-			 errdetail("The clock reads %s; this server reserved the time up to %s, before its last start or by "
-					   "snowflake_advance_past() or snowflake_set_limit(); an id would have to wait for %s, "
+			 errdetail("The clock reads %s; the time up to %s is taken: this server reserved it, before its last start or by "
+					   "snowflake_advance_past() or snowflake_set_limit(), or the registry granted it before; an id would have to wait for %s, "
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
 					   time_text(now_us).text, time_text(reached_us).text, interval_text(taken.excess_ns / ns_per_us).text,
 					   max_wait_setting(), max_drift_setting()),
@@ -165,6 +167,17 @@ report(const Taken &taken)
 							   time_text(tick_begin_us(layout, taken.tick)).text),
 					 errhint("Set \"snowflake.node_id\" to a number that has issued no id above the new limit, restart the server, "
 							 "and then set the limit.")));
+		case Failure::ungranted:
+			report_ungranted(now_us);
+		case Failure::past_grant:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("id lies beyond what the registry has granted"),
+					 errdetail("Its time in the server's layout is %s; the registry \"%s\" has granted time up to %s.",
+							   time_text(tick_begin_us(layout, taken.tick)).text, registry_address().shown,
+							   time_text(current_grant().grant.granted_until_us).text),
+					 errhint("Try again when the clock is nearer to the id's time; the registry grants about "
+							 "\"snowflake.claim_window\" ahead of the clock.")));
 		case Failure::none:
 			break;
 	}
@@ -258,8 +271,8 @@ Server::unlock() noexcept
 	unlock_shared();
 }
 
-ClaimSource
-Server::claim_source() noexcept
+bool
+Server::claim_source(ClaimSource *source) noexcept
 {
 	const ServerNode &node = server_node();
 	Reason		reason;
@@ -295,7 +308,10 @@ Server::claim_source() noexcept
 				 errdetail("%s", node.reason.text),
 				 errhint("Change \"snowflake.node_id\" or \"snowflake.layout\" and restart the server.")));
 	}
-	return {node.number, read_limit()};
+	if (has_registry())
+		return read_grant(source);
+	*source = {node.number, read_limit()};
+	return true;
 }
 
 void
@@ -303,6 +319,17 @@ Server::prepare_limit() noexcept
 {
 	check_limit_writable();
 	warn_of_end(now_ns() / ns_per_us);
+
+	if (has_registry())
+	{
+		uint64_t	step;
+		uint64_t	node;
+		int64		now_us = now_ns() / ns_per_us;
+
+		if (generator->newest(&step, &node))
+			now_us = std::max(now_us, tick_begin_us(*generator_layout, generator->tick_of_step(step)));
+		ask_for_time_after(now_us);
+	}
 }
 
 void
@@ -355,12 +382,28 @@ Server::wait(int64_t ns, bool first) noexcept
 	return waited;
 }
 
+int64_t
+Server::wait_for_grant(int64_t ns, bool first) noexcept
+{
+	int64_t		start = boot_clock_ns();
+
+	if (!wait_for_keeper(ns))
+		return 0;
+
+	int64_t		waited = boot_clock_ns() - start;
+
+	count(counters->waits, first ? 1 : 0);
+	count(counters->wait_ns, static_cast<uint64_t>(waited));
+	return waited;
+}
+
 void
 Server::clock_ahead(int64_t now_ns, int64_t durable_us) noexcept
 {
 	int64		now_us = now_ns / ns_per_us;
 
-	if (clock_source() != ClockSource::realtime)
+	/* A registry has compared it with its own. */
+	if (clock_source() != ClockSource::realtime || has_registry())
 		return;
 	ereport(WARNING,
 			(errmsg("clock is %s past the time that this server's snowflake ids had reached", interval_text(now_us - durable_us).text),

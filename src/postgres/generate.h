@@ -23,12 +23,13 @@ public:
 	ClockReading read_clock() noexcept;
 	void		lock() noexcept;
 	void		unlock() noexcept;
-	ClaimSource claim_source() noexcept;
+	bool		claim_source(ClaimSource *source) noexcept;
 	void		prepare_limit() noexcept;
 	void		advance_limit(int64_t limit_us) noexcept;
 	void		flush_limit() noexcept;
 	void		set_limit(int64_t limit_us) noexcept;
 	int64_t		wait(int64_t ns, bool first) noexcept;
+	int64_t		wait_for_grant(int64_t ns, bool first) noexcept;
 	void		clock_ahead(int64_t now_ns, int64_t durable_us) noexcept;
 
 private:

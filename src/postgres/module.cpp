@@ -4,6 +4,7 @@
  */
 #include "postgres/clock.h"
 #include "postgres/generate.h"
+#include "postgres/grant.h"
 #include "postgres/layout.h"
 #include "postgres/node.h"
 #include "postgres/settings.h"
@@ -63,12 +64,17 @@ _PG_init(void)
 {
 	using namespace snowflake;
 
+	Reason		reason;
+
 	define_settings();
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 	resolve_server_node();
 	warn_of_misfits();
 	request_shared();
+	/* Where the server can make no ids, it needs no claim. */
+	if (registry_address().kind != RegistryKind::none && server_node().usable && !is_for_reading_only(server_layout(), &reason))
+		register_keeper();
 }
 
 }

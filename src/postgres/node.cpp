@@ -101,7 +101,9 @@ resolve(const NodeId &node_id, const Layout &layout, uint64_t *number, Reason *r
 					node_from_address(node_id.network, address, layout, number, reason);
 			}
 		case NodeSource::automatic:
-			return reason->refuse("A free node number can only come from a registry, and there is none.");
+			*number = 0;
+			return registry_address().kind != RegistryKind::none ||
+				reason->refuse("A free node number can only come from a registry, and \"snowflake.registry\" is empty.");
 	}
 	return false;
 }

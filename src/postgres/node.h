@@ -14,7 +14,7 @@ namespace snowflake __attribute__((visibility("hidden")))
 struct ServerNode
 {
 	bool		usable;
-	uint64_t	number;			/* where usable */
+	uint64_t	number;			/* where usable, and not one that the registry chooses */
 	Reason		reason;			/* where not */
 };
 

@@ -8,6 +8,8 @@
  */
 #include "postgres/settings.h"
 
+#include <unistd.h>
+
 #include "postgres/pg.h"
 
 namespace snowflake
@@ -20,6 +22,9 @@ namespace
 
 char	   *node_id_text;
 char	   *layout_text_setting;
+char	   *registry_text;
+char	   *registry_group_text;
+int			claim_window_ms;
 int			clock_setting;
 int			sequence_start_setting;
 int			max_drift_ms;
@@ -29,6 +34,7 @@ int			max_forward_jump_s;
 
 const Layout *parsed_layout;
 const NodeId *parsed_node_id;
+const RegistryAddress *parsed_registry;
 
 constexpr config_enum_entry clock_sources[] = {
 	{"realtime", static_cast<int>(ClockSource::realtime), false},
@@ -82,13 +88,82 @@ check_node_id(char **text, void **extra, GucSource)
 {
 	return check_text<NodeId>(text, extra, parse_node_id,
 							  "Give a number such as 103, all its parts such as datacenter=3,worker=7, "
-							  "hostname, or address:NETWORK/PREFIX.");
+							  "hostname, address:NETWORK/PREFIX, or auto.");
 }
 
 void
 assign_node_id(const char *, void *extra)
 {
 	parsed_node_id = static_cast<const NodeId *>(extra);
+}
+
+/* Is there the module for a registry in ZooKeeper? */
+bool
+has_zookeeper()
+{
+	char		path[MAXPGPATH];
+
+	snprintf(path, sizeof(path), "%s/snowflake_zookeeper%s", pkglib_path, DLSUFFIX);
+	return access(path, R_OK) == 0;
+}
+
+/*
+ * Says why an address is refused, never what it is: there could be a password
+ * in it.  PostgreSQL itself would log the statement that the error ends, so where
+ * there is one the error is reported here.
+ */
+bool
+refuse_registry(const char *detail, const char *hint)
+{
+	constexpr const char *message = "invalid value for parameter \"snowflake.registry\"";
+
+	if (ActivePortal != nullptr)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s", message), errdetail("%s", detail), errhint("%s", hint), errhidestmt(true)));
+	GUC_check_errmsg("%s", message);
+	GUC_check_errdetail("%s", detail);
+	GUC_check_errhint("%s", hint);
+	return false;
+}
+
+bool
+check_registry(char **text, void **extra, GucSource)
+{
+	Reason		reason;
+	RegistryAddress *parsed = static_cast<RegistryAddress *>(setting_memory(sizeof(RegistryAddress)));
+
+	if (parsed == nullptr)
+		return false;
+	if (!parse_registry_address(*text, parsed, &reason))
+	{
+		free_setting_memory(parsed);
+		return refuse_registry(reason.text,
+							   "Give postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH. For PostgreSQL, a password belongs into a password file, or a service or certificates take its place.");
+	}
+	if (parsed->kind == RegistryKind::zookeeper && !has_zookeeper())
+	{
+		free_setting_memory(parsed);
+		return refuse_registry("This snowflake was built without the library for ZooKeeper.",
+							   "Install it (Debian: libzookeeper-st-dev), build and install snowflake again, and restart the server.");
+	}
+	*extra = parsed;
+	return true;
+}
+
+void
+assign_registry(const char *, void *extra)
+{
+	parsed_registry = static_cast<const RegistryAddress *>(extra);
+}
+
+bool
+check_registry_group(char **text, void **, GucSource)
+{
+	if (**text != '\0' && strlen(*text) < NAMEDATALEN)
+		return true;
+	GUC_check_errdetail("The name of a group has 1 to %d bytes.", NAMEDATALEN - 1);
+	return false;
 }
 
 void
@@ -128,6 +203,30 @@ const NodeId &
 server_node_id()
 {
 	return *parsed_node_id;
+}
+
+const RegistryAddress &
+registry_address()
+{
+	return *parsed_registry;
+}
+
+const char *
+registry_setting()
+{
+	return registry_text;
+}
+
+const char *
+registry_group_setting()
+{
+	return registry_group_text;
+}
+
+int
+claim_window_setting()
+{
+	return claim_window_ms;
 }
 
 ClockSource
@@ -194,7 +293,7 @@ define_settings()
 	define("snowflake.node_id", [&] (const char *name) {
 		DefineCustomStringVariable(name, "Sets this server's node number, which no other server may have.",
 								   "A number, all its parts such as datacenter=3,worker=7, hostname, "
-								   "or address:NETWORK/PREFIX.",
+								   "address:NETWORK/PREFIX, or auto for a free one from the registry.",
 								   &node_id_text, "", at_start, 0, check_node_id, assign_node_id, nullptr);
 	});
 
@@ -240,6 +339,28 @@ define_settings()
 								"Measured against CLOCK_BOOTTIME since the last reservation; see snowflake_accept_clock().",
 								&max_forward_jump_s, 3600, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S,
 								nullptr, assign_number, nullptr);
+	});
+
+	/* Who sees to it that no other server has this server's number; without it, that is the administrator. */
+	define("snowflake.registry", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets the registry that grants this server its node number.",
+								   "postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH, without a password; "
+								   "empty for none.",
+								   &registry_text, "", at_start, GUC_SUPERUSER_ONLY, check_registry, assign_registry, nullptr);
+	});
+
+	define("snowflake.registry_group", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets the group of servers that share a node numbering in the registry.", nullptr,
+								   &registry_group_text, "default", at_start, GUC_SUPERUSER_ONLY,
+								   check_registry_group, nullptr, nullptr);
+	});
+
+	/* The longest time without the registry, and what a new holder may have to wait for after a crash. */
+	define("snowflake.claim_window", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far ahead of the ids the registry grants a node number.",
+								"It is renewed when a third of this has passed.",
+								&claim_window_ms, 30000, 1000, 600000, PGC_SIGHUP, GUC_UNIT_MS,
+								nullptr, nullptr, nullptr);
 	});
 
 	MarkGUCPrefixReserved("snowflake");

@@ -8,6 +8,7 @@
 #include "core/generator.h"
 #include "core/layout.h"
 #include "core/node_id.h"
+#include "core/registry_address.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
@@ -24,6 +25,7 @@ void		define_settings();
 const Layout &server_layout();
 const NodeId &server_node_id();
 ClockSource clock_source();
+const RegistryAddress &registry_address();
 
 /* The settings that the generator follows; the flag is set at each change of them, and is its reader's to clear. */
 Options		generator_options();
@@ -35,6 +37,9 @@ constexpr const char *layout_hint =
 	"\"timestamp:41 node:10 sequence:12 tick:1ms epoch:2025-01-01\".";
 const char *node_id_setting();
 const char *layout_setting();
+const char *registry_setting();
+const char *registry_group_setting();
+int			claim_window_setting();	/* ms */
 int			max_drift_setting();	/* ms */
 int			max_wait_setting();		/* ms */
 int			max_forward_jump_setting(); /* s */

@@ -28,6 +28,19 @@ shared_size()
 	return add_size(sizeof(Shared), mul_size(MaxBackends, sizeof(BackendCounters)));
 }
 
+/* A server that starts again is another holder: what it held before may have been granted to others. */
+void
+draw_nonce(char *nonce)
+{
+	uint8		bytes[nonce_digits / 2];
+
+	if (!pg_strong_random(bytes, sizeof(bytes)))
+		ereport(FATAL,
+				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random nonce for this server's snowflake claims")));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+}
+
 void
 initialize(Shared *fresh)
 {
@@ -36,6 +49,8 @@ initialize(Shared *fresh)
 	fresh->clock_anchor_ns.store(static_cast<uint64_t>(read_wall_clock().offset_ns));
 	fresh->reset_at = GetCurrentTimestamp();
 	fresh->backend_count = MaxBackends;
+	draw_nonce(fresh->registry.nonce);
+	fresh->registry.since = fresh->reset_at;
 }
 
 void

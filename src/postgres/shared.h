@@ -8,7 +8,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/claim.h"
 #include "core/generator.h"
+
+struct Latch;
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
@@ -40,9 +43,39 @@ struct Counters
 	uint64_t	errors;
 };
 
+/* The claim on a node number, as snowflake_stat shows it. */
+enum class ClaimState
+{
+	none,						/* none was had since the server's start */
+	held,
+	suspended,					/* the registry can't be reached, or grants no more; what it granted is still used */
+	lost,						/* what it granted is over, or another's */
+};
+
+/* What the registry grants.  The keeper alone writes it; the lock protects it. */
+struct RegistryGrant
+{
+	char		nonce[nonce_digits + 1];	/* drawn when the shared memory is made */
+
+	ClaimState	state;
+	int64_t		since;			/* of the state, TimestampTz */
+
+	/* Claims may be taken from the grant; where not, it is the last one that there was. */
+	bool		is_usable;
+	Grant		grant;
+
+	/* What keeps the registry from granting (more), for an error; empty: nothing that the keeper knows of. */
+	char		problem[512];
+};
+
 struct Shared
 {
 	SharedState<Atomic64> generator;
+
+	RegistryGrant registry;
+
+	/* The keeper's latch, null while there is none; set by whoever needs more time than is granted. */
+	std::atomic<Latch *> keeper_latch;
 
 	/* snowflake.clock = monotonic: what CLOCK_BOOTTIME is added to, as int64_t, ns */
 	Atomic64	clock_anchor_ns;

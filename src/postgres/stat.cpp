@@ -3,6 +3,7 @@
  *		What the generator has done: snowflake_stat, snowflake_stat_reset().
  */
 #include "postgres/generate.h"
+#include "postgres/grant.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
 #include "postgres/settings.h"
@@ -91,9 +92,17 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 
-	row.add(Int64GetDatum(static_cast<int64>(node.number)), !node.usable);
+	/* With a registry the number is the one that it has granted last, or the fixed one that it is asked for. */
+	RegistryGrant grant = current_grant();
+	bool		is_granted = grant.state != ClaimState::none;
+
+	row.add(Int64GetDatum(static_cast<int64>(is_granted ? grant.grant.node : node.number)),
+			!node.usable || (!is_granted && server_node_id().source == NodeSource::automatic));
 	row.add(source == nullptr ? Datum{0} : CStringGetTextDatum(source), source == nullptr);
-	row.add(CStringGetTextDatum(is_held ? "held" : "none"));
+	if (has_registry())
+		row.add(CStringGetTextDatum(claim_state_name(claim_state(grant, Server().now_ns() / ns_per_us))));
+	else
+		row.add(CStringGetTextDatum(is_held ? "held" : "none"));
 	row.add(CStringGetTextDatum(layout_text(layout).text));
 	if (issued)
 	{

@@ -5,7 +5,7 @@
  *
  * Each kind of registry is a module of its own, which only the keeper loads: the
  * library that speaks to it is no business of other processes.  The module exports
- * one function, store_symbol, which returns its Store.
+ * one function, store_symbol, without arguments, which returns a const Store as a const void *.
  *
  * A store waits through Keeper::wait() alone, so that the keeper can be stopped
  * at any moment, and no operation takes longer than the keeper allows.  It reports
@@ -35,6 +35,7 @@ struct StoreContext
 	const char *text;			/* the whole setting snowflake.registry */
 	const char *group;
 	Holder		me;
+	int64_t		window_us;		/* snowflake.claim_window */
 
 	/*
 	 * Waits until a socket is ready for events (WL_SOCKET_READABLE,
@@ -72,8 +73,8 @@ struct Store
 
 	/*
 	 * Writes next in the place of before, where the registry still has that.  Its
-	 * holder counts as alive for window_us from now on; a claim without a holder
-	 * is free at once.
+	 * holder counts as alive for window_us from now on, or, where that is 0, as long
+	 * as it did; a claim without a holder is free at once.
 	 */
 	Written		(*write) (const Claim &before, const Claim &next, int64_t window_us, Problem *problem);
 

@@ -307,11 +307,12 @@ public:
 		step();
 	}
 
-	ClaimSource claim_source() noexcept
+	bool claim_source(ClaimSource *source) noexcept
 	{
 		check_locked(true, "claim_source");
 		may_leave();
-		return {node_, world.log.limit_us()};
+		*source = {node_, world.log.limit_us()};
+		return true;
 	}
 
 	void		prepare_limit() noexcept
@@ -376,6 +377,11 @@ public:
 		may_leave();
 		waited_ns_ += world.boot_ns - start;
 		return world.boot_ns - start;
+	}
+
+	int64_t		wait_for_grant(int64_t ns, bool first) noexcept
+	{
+		return wait(ns, first);
 	}
 
 	void		clock_ahead(int64_t, int64_t) noexcept

@@ -105,10 +105,11 @@ public:
 		server_.mutex.unlock();
 	}
 
-	ClaimSource claim_source()
+	bool claim_source(ClaimSource *source)
 	{
 		claims++;
-		return {server_.node, server_.written_us};
+		*source = {server_.node, server_.written_us};
+		return true;
 	}
 
 	void		prepare_limit()
@@ -152,6 +153,11 @@ public:
 		else
 			server_.boot_ns += ns;
 		return server_.boot_ns - start;
+	}
+
+	int64_t		wait_for_grant(int64_t ns, bool first)
+	{
+		return wait(ns, first);
 	}
 
 	void		clock_ahead(int64_t, int64_t)

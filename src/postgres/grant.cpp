@@ -1,0 +1,157 @@
+/*
+ * grant.cpp
+ *		What the registry grants, as backends see it.
+ */
+#include <algorithm>
+
+#include "postgres/grant.h"
+
+#include "postgres/reservation.h"
+#include "postgres/settings.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+/* How often a call that waits for the keeper looks whether there is a grant. */
+constexpr int64_t longest_look_ns = 5 * ns_per_ms;
+
+constexpr int64_t us_per_ms = 1000;
+
+void
+wake_keeper()
+{
+	Latch	   *latch = shared()->keeper_latch.load(std::memory_order_acquire);
+
+	if (latch != nullptr)
+		SetLatch(latch);
+}
+
+}  // namespace
+
+void
+register_keeper()
+{
+	BackgroundWorker worker = {};
+
+	strlcpy(worker.bgw_name, "snowflake keeper", sizeof(worker.bgw_name));
+	strlcpy(worker.bgw_type, "snowflake keeper", sizeof(worker.bgw_type));
+	strlcpy(worker.bgw_library_name, "snowflake", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "snowflake_keeper", sizeof(worker.bgw_function_name));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+	/* A standby holds no claim; it asks for one when it is promoted. */
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 1;
+	RegisterBackgroundWorker(&worker);
+}
+
+bool
+has_registry()
+{
+	return registry_address().kind != RegistryKind::none;
+}
+
+RegistryGrant
+current_grant()
+{
+	lock_shared();
+
+	RegistryGrant copy = shared()->registry;
+
+	unlock_shared();
+	return copy;
+}
+
+bool
+read_grant(ClaimSource *source)
+{
+	const RegistryGrant &registry = shared()->registry;
+
+	if (!registry.is_usable)
+		return false;
+	*source = {registry.grant.node, read_limit(), registry.grant.start_us, registry.grant.granted_until_us};
+	return true;
+}
+
+bool
+wait_for_keeper(int64_t ns)
+{
+	static uint32 event = 0;
+
+	if (current_grant().problem[0] != '\0')
+		return false;
+	if (event == 0)
+		event = wait_event("SnowflakeClaim");
+	wake_keeper();
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 std::max<int64_t>(std::min(ns, longest_look_ns) / ns_per_ms, 1), event);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	return true;
+}
+
+void
+ask_for_time_after(int64_t us)
+{
+	if (has_registry() && current_grant().grant.granted_until_us - us < claim_window_setting() * us_per_ms / 2)
+		wake_keeper();
+}
+
+ClaimState
+claim_state(const RegistryGrant &grant, int64_t now_us)
+{
+	if ((grant.state == ClaimState::held || grant.state == ClaimState::suspended) && grant.grant.granted_until_us <= now_us)
+		return ClaimState::lost;
+	return grant.state;
+}
+
+const char *
+claim_state_name(ClaimState state)
+{
+	switch (state)
+	{
+		case ClaimState::none:
+			return "none";
+		case ClaimState::held:
+			return "held";
+		case ClaimState::suspended:
+			return "suspended";
+		case ClaimState::lost:
+			return "lost";
+	}
+	return nullptr;
+}
+
+void
+report_ungranted(int64_t now_us)
+{
+	RegistryGrant grant = current_grant();
+	ClaimState	state = claim_state(grant, now_us);
+	int64		since_us = state == grant.state ? unix_time(grant.since) : grant.grant.granted_until_us;
+	const char *problem = grant.problem[0] != '\0' ? grant.problem : "it has not answered in time";
+	const char *hint = "Ids come again by themselves as soon as the registry grants time; "
+		"its view snowflake_claims shows who holds what, and this server's log what the keeper does.";
+
+	if (state == ClaimState::none)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot make ids: the registry has granted no node number"),
+				 errdetail("Registry \"%s\", group \"%s\", claim \"none\" since %s: %s.",
+						   registry_address().shown, registry_group_setting(), time_text(since_us).text, problem),
+				 errhint("%s", hint)));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make ids: the registry grants node number %llu no further than %s",
+					static_cast<unsigned long long>(grant.grant.node), time_text(grant.grant.granted_until_us).text),
+			 errdetail("Registry \"%s\", group \"%s\", claim \"%s\" since %s: %s.",
+					   registry_address().shown, registry_group_setting(), claim_state_name(state),
+					   time_text(since_us).text, problem),
+			 errhint("%s", hint)));
+}
+
+}  // namespace snowflake

@@ -1,0 +1,47 @@
+/*
+ * grant.h
+ *		What the registry grants, as backends see it: where claims come from when
+ *		snowflake.registry is set.  The keeper puts it into shared memory.
+ */
+#ifndef SNOWFLAKE_POSTGRES_GRANT_H
+#define SNOWFLAKE_POSTGRES_GRANT_H
+
+#include "core/generator.h"
+#include "postgres/shared.h"
+
+namespace snowflake __attribute__((visibility("hidden")))
+{
+
+bool		has_registry();
+
+/*
+ * Registers the keeper (src/registry/keeper.cpp) with the postmaster; called while
+ * the library is preloaded, where there is a registry.
+ */
+void		register_keeper();
+
+/* A copy of the grant. */
+RegistryGrant current_grant();
+
+/* What there is to claim; false where there is nothing.  The caller holds the lock. */
+bool		read_grant(ClaimSource *source);
+
+/*
+ * Waits, interruptibly, for moments and for ns at most, for the keeper to get
+ * more.  False at once where the keeper knows that there is nothing to be had now.
+ */
+bool		wait_for_keeper(int64_t ns);
+
+/* Lets the keeper renew the claim where less than half of the claim window is left after this time. */
+void		ask_for_time_after(int64_t us);
+
+/* The state at this time of the clock: what is granted may be over before the keeper says so. */
+ClaimState	claim_state(const RegistryGrant &grant, int64_t now_us);
+const char *claim_state_name(ClaimState state);
+
+/* The error of a call that needs time which is not granted. */
+[[noreturn]] void report_ungranted(int64_t now_us);
+
+}  // namespace snowflake
+
+#endif

@@ -1,0 +1,740 @@
+/*
+ * keeper.cpp
+ *		The keeper: a background worker that holds this server's claim on a node
+ *		number in the registry, and renews it.
+ *
+ * It is the only process that speaks to the registry, and the only one that
+ * writes Shared::registry.  What the registry has confirmed goes there, and only
+ * then is used: a grant that may not have been made is no grant.
+ *
+ * Order, where a claim ends: first the grant is taken back, so that no backend
+ * takes a claim from it again; then the generator's claim is revoked, after which
+ * nothing is issued; then the registry is told.
+ *
+ * It ends with the server alone.  PostgreSQL restarts a background worker by the
+ * wall clock, late where that was set back; so every error is handled here.
+ */
+#include <unistd.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include "registry/store.h"
+
+#include "postgres/clock.h"
+#include "postgres/generate.h"
+#include "postgres/grant.h"
+#include "postgres/node.h"
+#include "postgres/reservation.h"
+#include "postgres/settings.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+constexpr int64_t us_per_ms = 1000;
+constexpr int64_t ns_per_s = 1000 * ns_per_ms;
+
+/* The pauses between attempts that fail: they double from the first to the longest, and each is jittered. */
+constexpr int64_t first_pause_ns = 100 * ns_per_ms;
+constexpr int64_t longest_pause_ns = 10 * ns_per_s;
+
+/* No operation takes longer than this, nor than a third of the claim window. */
+constexpr int64_t longest_operation_ns = 10 * ns_per_s;
+
+/* At a clean stop the registry gets so long to take the claim back. */
+constexpr int64_t longest_release_ns = 2 * ns_per_s;
+
+/* Backends that want more time than is granted are heeded no more often than this. */
+constexpr int64_t shortest_pause_ns = 50 * ns_per_ms;
+
+/* A claim that was changed under our hands is looked at again so often before it counts as a failure. */
+constexpr int tries_per_turn = 4;
+
+const Store *store;
+StoreContext context;
+bool		is_connected;
+bool		is_stopping;
+
+/* The claim; is_claimed says whether there is one. */
+bool		is_claimed;
+Grant		grant;
+
+/* A number that may have been granted, though the answer is missing. */
+bool		is_grant_pending;
+uint64_t	pending_node;
+
+int64_t		next_turn_ns;		/* CLOCK_BOOTTIME */
+int64_t		deadline_ns;		/* of the operation; 0: none is under way */
+int64_t		pause_ns;
+
+/* What the log was told last. */
+char		logged[sizeof(RegistryGrant::problem) + 64];
+
+int64_t
+window_us()
+{
+	/* A fence further ahead than this would be refused. */
+	return std::min<int64_t>(claim_window_setting() * us_per_ms,
+							 int64_t{max_forward_jump_setting()} * 1000 * us_per_ms / 2);
+}
+
+int64_t
+now_us()
+{
+	return Server().now_ns() / ns_per_us;
+}
+
+/*
+ * The time from which the next id could be, up to which it has to be granted:
+ * the clock's, or what was issued or reserved, as far as max_drift lets ids lie
+ * ahead.  A limit beyond that is none of the registry's business.
+ */
+int64_t
+position_us()
+{
+	int64_t		now = now_us();
+	int64_t		position = std::max(now, std::min(read_limit(), now + max_drift_setting() * us_per_ms));
+	uint64_t	step;
+	uint64_t	node;
+
+	if (server_generator().newest(&step, &node))
+		position = std::max(position, tick_begin_us(server_layout(), server_generator().tick_of_step(step) + 1));
+	return position;
+}
+
+unsigned long long
+printable(uint64_t node)
+{
+	return node;
+}
+
+/*
+ * StoreContext::wait().  An operation is given up when its time is over; a
+ * pause between two of them already when the latch was set.
+ */
+int
+wait_for_store(int socket, int events, long timeout_ms)
+{
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = wait_event("SnowflakeRegistry");
+	for (;;)
+	{
+		long		timeout = timeout_ms;
+		int			ready;
+
+		if (deadline_ns != 0)
+		{
+			int64_t		left_ms = (deadline_ns - boot_clock_ns()) / ns_per_ms;
+
+			if (left_ms <= 0)
+				return -1;
+			timeout = timeout_ms < 0 ? left_ms : std::min<int64_t>(timeout_ms, left_ms);
+		}
+
+		int			wanted = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (timeout >= 0 ? WL_TIMEOUT : 0);
+
+		if (socket >= 0 && events != 0)
+			ready = WaitLatchOrSocket(MyLatch, wanted | events, socket, timeout, event);
+		else
+			ready = WaitLatch(MyLatch, wanted, timeout, event);
+		if (ready & WL_LATCH_SET)
+		{
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+			if (deadline_ns == 0)
+				return -1;
+			if (ShutdownRequestPending && !is_stopping)
+				deadline_ns = std::min(deadline_ns, boot_clock_ns() + longest_release_ns);
+		}
+		if (ready & events)
+			return ready & events;
+		if ((ready & WL_TIMEOUT) && timeout_ms >= 0 && timeout == timeout_ms)
+			return 0;
+	}
+}
+
+/* Starts an operation's time. */
+void
+begin_operation()
+{
+	int64_t		time = is_stopping ? longest_release_ns :
+		std::min(longest_operation_ns, window_us() * ns_per_us / 3);
+
+	deadline_ns = boot_clock_ns() + time;
+}
+
+/* The pause after a failure, in ns. */
+int64_t
+next_pause()
+{
+	int64_t		longest = std::min(longest_pause_ns, window_us() * ns_per_us / 3);
+
+	pause_ns = std::clamp(2 * pause_ns, first_pause_ns, std::max(longest, first_pause_ns));
+	return static_cast<int64_t>(static_cast<double>(pause_ns) * (0.5 + 0.5 * pg_prng_double(&pg_global_prng_state)));
+}
+
+/*
+ * Tells the backends the state, and what is wrong, and the log where that is new:
+ * once for each state and problem, or kind of it where its words change.
+ */
+void
+show(ClaimState state, const char *problem, const char *kind)
+{
+	RegistryGrant &shown = shared()->registry;
+	char		message[sizeof(logged)];
+
+	lock_shared();
+	if (shown.state != state)
+		shown.since = GetCurrentTimestamp();
+	shown.state = state;
+	strlcpy(shown.problem, problem, sizeof(shown.problem));
+	unlock_shared();
+
+	snprintf(message, sizeof(message), "%s %llu %s", claim_state_name(state), printable(is_claimed ? grant.node : 0), kind);
+	if (strcmp(message, logged) == 0)
+		return;
+	strlcpy(logged, message, sizeof(logged));
+	switch (state)
+	{
+		case ClaimState::held:
+			ereport(LOG,
+					(errmsg("snowflake registry \"%s\": node number %llu is claimed", context.address->shown, printable(grant.node)),
+					 grant.start_us == 0 ? errdetail("Group \"%s\"; nobody had it before.", context.group) :
+					 errdetail("Group \"%s\"; earlier holders had it up to %s.", context.group, time_text(grant.start_us).text)));
+			break;
+		case ClaimState::suspended:
+			ereport(WARNING,
+					(errmsg("snowflake registry \"%s\": claim on node number %llu is suspended: %s",
+							context.address->shown, printable(grant.node), problem),
+					 errdetail("Ids can be made up to %s.", time_text(grant.granted_until_us).text)));
+			break;
+		case ClaimState::lost:
+			ereport(WARNING,
+					(errmsg("snowflake registry \"%s\": claim on node number %llu is lost: %s",
+							context.address->shown, printable(grant.node), problem)));
+			break;
+		case ClaimState::none:
+			ereport(WARNING,
+					(errmsg("snowflake registry \"%s\": no node number is claimed: %s", context.address->shown, problem)));
+			break;
+	}
+}
+
+/* What is wrong, with the state that follows from it. */
+void
+show_problem(const char *problem, const char *kind)
+{
+	RegistryGrant shown = current_grant();
+	ClaimState	state = shown.state;
+
+	if (is_claimed)
+		state = grant.granted_until_us <= now_us() ? ClaimState::lost : ClaimState::suspended;
+	else if (state != ClaimState::none)
+		state = ClaimState::lost;
+	show(state, problem, kind);
+}
+
+void
+show_problem(const char *problem)
+{
+	show_problem(problem, problem);
+}
+
+void
+disconnect()
+{
+	if (store != nullptr)
+		store->disconnect();
+	is_connected = false;
+}
+
+/* The same after a failure to speak with the registry, which is then connected to anew. */
+void
+show_failure(const Problem &problem)
+{
+	disconnect();
+	show_problem(problem.text);
+}
+
+/* Lets the backends use what the registry has confirmed. */
+void
+publish(const Grant &confirmed)
+{
+	RegistryGrant &shown = shared()->registry;
+	bool		is_new = !is_claimed;
+
+	grant = confirmed;
+	is_claimed = true;
+	is_grant_pending = false;
+	pause_ns = 0;
+	lock_shared();
+	shown.grant = confirmed;
+	shown.is_usable = true;
+	unlock_shared();
+	if (!is_new)
+		server_generator().extend(confirmed.granted_until_us);
+	show(ClaimState::held, "", "");
+}
+
+/* Ends the claim: nothing is issued under it any more.  Returns the end of the last tick that was. */
+int64_t
+take_back()
+{
+	lock_shared();
+	shared()->registry.is_usable = false;
+	unlock_shared();
+	is_claimed = false;
+	return server_generator().revoke();
+}
+
+/* Describes who holds a claim. */
+struct HolderText
+{
+	char		text[400];
+
+	explicit HolderText(const Claim &claim)
+	{
+		snprintf(text, sizeof(text), "node number %llu is held by %.100s:%d, %.150s, since %s",
+				 printable(claim.node), claim.holder.host, claim.holder.port, claim.holder.data_directory,
+				 time_text(claim.since_us).text);
+	}
+};
+
+void
+show_verdict(Verdict verdict, const Claim &claim, const RegistryTime &registry)
+{
+	Problem		problem = {};
+
+	switch (verdict)
+	{
+		case Verdict::held:
+			show_problem(HolderText(claim).text);
+			return;
+		case Verdict::unsettled:
+			show_problem("it was started, restored or failed over, and grants nothing anew until its holders have had time to renew");
+			return;
+		case Verdict::too_far:
+			snprintf(problem.text, sizeof(problem.text),
+					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s, "
+					 "and node number %llu was granted up to %s",
+					 time_text(registry.clock_us).text, interval_text(registry.max_forward_jump_us).text, time_text(now_us()).text,
+					 printable(claim.node), time_text(claim.granted_until_us).text);
+			show_problem(problem.text, "too far");
+			return;
+		case Verdict::write:
+			return;
+	}
+}
+
+/* A store without a clock of its own to compare with leaves the limit to this server. */
+void
+complete(RegistryTime *registry)
+{
+	if (registry->max_forward_jump_us == 0)
+		registry->max_forward_jump_us = int64_t{max_forward_jump_setting()} * 1000 * us_per_ms;
+}
+
+struct List
+{
+	ListedClaim *claims;
+	int64_t		count;
+	int64_t		room;
+};
+
+void
+add_to_list(const ListedClaim &claim, void *argument)
+{
+	List	   *list = static_cast<List *>(argument);
+
+	if (list->count == list->room)
+	{
+		list->room *= 2;
+		list->claims = static_cast<ListedClaim *>(repalloc_huge(list->claims, static_cast<Size>(list->room) * sizeof(ListedClaim)));
+	}
+	list->claims[list->count++] = claim;
+}
+
+/* The number to ask for.  False, having said why, where there is none. */
+bool
+choose_number(uint64_t *node)
+{
+	if (server_node_id().source != NodeSource::automatic)
+	{
+		*node = server_node().number;
+		return true;
+	}
+	/* What may have been granted already would otherwise be nobody's until it expires. */
+	if (is_grant_pending)
+	{
+		*node = pending_node;
+		return true;
+	}
+
+	Problem		problem = {};
+	List		list = {static_cast<ListedClaim *>(palloc(64 * sizeof(ListedClaim))), 0, 64};
+	uint64_t	max_node = static_cast<uint64_t>(server_layout().max_node());
+
+	begin_operation();
+	if (!store->list(add_to_list, &list, &problem))
+		show_failure(problem);
+	else if (choose_node(list.claims, list.count, max_node,
+						 now_us() + int64_t{max_forward_jump_setting()} * 1000 * us_per_ms - window_us(), node))
+	{
+		pfree(list.claims);
+		return true;
+	}
+	else
+	{
+		snprintf(problem.text, sizeof(problem.text), "all node numbers of group \"%s\", 0 to %llu, are held by others",
+				 context.group, printable(max_node));
+		show_problem(problem.text);
+	}
+	pfree(list.claims);
+	return false;
+}
+
+/* Asks for a claim.  Returns the pause before the next turn. */
+int64_t
+claim()
+{
+	uint64_t	node;
+
+	if (!choose_number(&node))
+		return next_pause();
+
+	for (int i = 0; i < tries_per_turn; i++)
+	{
+		Problem		problem = {};
+		Claim		known;
+		Claim		next;
+		Grant		wanted;
+		RegistryTime registry;
+
+		begin_operation();
+		if (!store->read(node, window_us(), &known, &registry, &problem))
+		{
+			show_failure(problem);
+			return next_pause();
+		}
+		complete(&registry);
+
+		Verdict		verdict = decide_grant(known, registry, context.me, position_us(), window_us(), &next, &wanted);
+
+		if (verdict != Verdict::write)
+		{
+			is_grant_pending = false;
+			show_verdict(verdict, known, registry);
+			return verdict == Verdict::unsettled ? std::min(next_pause(), registry.unsettled_us * ns_per_us) : next_pause();
+		}
+		switch (store->write(known, next, window_us(), &problem))
+		{
+			case Written::done:
+				publish(wanted);
+				return window_us() * ns_per_us / 3;
+			case Written::changed:
+				/* Another was faster: where any number will do, another number. */
+				if (server_node_id().source == NodeSource::automatic && !known.holder.is(context.me))
+				{
+					is_grant_pending = false;
+					return shortest_pause_ns;
+				}
+				continue;
+			case Written::unknown:
+				is_grant_pending = true;
+				pending_node = node;
+				show_failure(problem);
+				return next_pause();
+			case Written::refused:
+				show_failure(problem);
+				return next_pause();
+		}
+	}
+	show_problem("its claim was changed by others again and again");
+	return next_pause();
+}
+
+/* The registry has given the number to another. */
+int64_t
+lose(const Claim &known)
+{
+	Claim		next;
+	Problem		problem = {};
+
+	(void) take_back();
+	show(ClaimState::lost, HolderText(known).text, "");
+	/* It may know less than this server does, having been restored. */
+	if (decide_assertion(known, grant, &next))
+	{
+		begin_operation();
+		(void) store->write(known, next, 0, &problem);
+	}
+	return 0;
+}
+
+/* Renews the claim.  Returns the pause before the next turn. */
+int64_t
+renew()
+{
+	for (int i = 0; i < tries_per_turn; i++)
+	{
+		Problem		problem = {};
+		Claim		known;
+		Claim		next;
+		Grant		renewed;
+		RegistryTime registry;
+
+		begin_operation();
+		if (!store->read(grant.node, window_us(), &known, &registry, &problem))
+		{
+			show_failure(problem);
+			return next_pause();
+		}
+		complete(&registry);
+
+		Verdict		verdict = decide_renewal(known, registry, context.me, position_us(), window_us(), grant, &next, &renewed);
+
+		if (verdict == Verdict::held)
+			return lose(known);
+		if (verdict != Verdict::write)
+		{
+			show_verdict(verdict, known, registry);
+			return next_pause();
+		}
+		switch (store->write(known, next, window_us(), &problem))
+		{
+			case Written::done:
+				publish(renewed);
+				return window_us() * ns_per_us / 3;
+			case Written::changed:
+				continue;
+			case Written::unknown:
+				grant.is_outcome_unknown = true;
+				show_failure(problem);
+				return next_pause();
+			case Written::refused:
+				show_failure(problem);
+				return next_pause();
+		}
+	}
+	show_problem("its claim was changed by others again and again");
+	return next_pause();
+}
+
+/* Gives the claim back, at a clean stop. */
+void
+release()
+{
+	if (!is_claimed)
+		return;
+
+	int64_t		issued_until_us = take_back();
+
+	for (int i = 0; i < tries_per_turn && is_connected; i++)
+	{
+		Problem		problem = {};
+		Claim		known;
+		Claim		next;
+		RegistryTime registry;
+
+		begin_operation();
+		if (!store->read(grant.node, window_us(), &known, &registry, &problem) ||
+			!decide_release(known, context.me, issued_until_us, grant, &next))
+			break;
+		if (store->write(known, next, 0, &problem) != Written::changed)
+			break;
+	}
+}
+
+/* The registry in the server that it serves goes with that server wherever it goes, a clone too. */
+void
+warn_of_own_server()
+{
+	static bool warned = false;
+
+	if (warned || store->system_identifier() != GetSystemIdentifier())
+		return;
+	warned = true;
+	ereport(WARNING,
+			(errmsg("snowflake registry \"%s\" is in this server, or in a copy of it", context.address->shown),
+			 errdetail("Where the server is cloned, or a standby of it is promoted, the copy has a registry of its own, "
+					   "which knows nothing of this one's grants from then on."),
+			 errhint("Put the registry into another server.")));
+}
+
+/* One attempt at what is to be done now.  Returns the pause before the next. */
+int64_t
+take_turn()
+{
+	Problem		problem = {};
+
+	if (store == nullptr)
+	{
+		bool		is_zookeeper = context.address->kind == RegistryKind::zookeeper;
+
+		store = static_cast<const Store *>(reinterpret_cast<const void *(*) ()>(
+			load_external_function(is_zookeeper ? "$libdir/snowflake_zookeeper" : "$libdir/snowflake_postgresql",
+								   store_symbol, true, nullptr))());
+	}
+	if (!is_connected)
+	{
+		begin_operation();
+		context.window_us = window_us();
+		if (!store->connect(&context, &problem))
+		{
+			show_failure(problem);
+			return next_pause();
+		}
+		is_connected = true;
+		warn_of_own_server();
+	}
+	return is_claimed ? renew() : claim();
+}
+
+/* Waits for the next turn, or for what comes before it. */
+void
+pause_until_next_turn()
+{
+	Problem		problem = {};
+
+	for (;;)
+	{
+		int64_t		now_ns = boot_clock_ns();
+
+		deadline_ns = 0;
+		if (now_ns >= next_turn_ns || ShutdownRequestPending || ConfigReloadPending)
+			return;
+
+		int64_t		asked_ns = boot_clock_ns();
+		long		left_ms = static_cast<long>((next_turn_ns - now_ns) / ns_per_ms + 1);
+
+		if (!is_connected)
+			(void) wait_for_store(-1, 0, left_ms);
+		else if (!store->idle(left_ms, &problem))
+		{
+			/* Connect again at once: what is wrong will be seen then. */
+			disconnect();
+			next_turn_ns = boot_clock_ns();
+			return;
+		}
+		/* A backend needs more time than is granted.  After a failure the pause goes on all the same. */
+		if (pause_ns == 0 && boot_clock_ns() < next_turn_ns && is_claimed)
+		{
+			int64_t		wait_ns = shortest_pause_ns - (boot_clock_ns() - asked_ns);
+
+			next_turn_ns = std::min(next_turn_ns, boot_clock_ns() + std::max<int64_t>(wait_ns, 0));
+		}
+	}
+}
+
+[[noreturn]] void
+run()
+{
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (ShutdownRequestPending)
+		{
+			is_stopping = true;
+			release();
+			disconnect();
+			/* Ended by hand, it is to come back. */
+			proc_exit(1);
+		}
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+			/* Credentials may have changed with it, and are read at connecting; so may the window. */
+			disconnect();
+			next_turn_ns = 0;
+		}
+		if (boot_clock_ns() >= next_turn_ns)
+			next_turn_ns = boot_clock_ns() + take_turn();
+		pause_until_next_turn();
+	}
+}
+
+void
+forget_latch(int, Datum)
+{
+	shared()->keeper_latch.store(nullptr, std::memory_order_release);
+}
+
+/* Fills the description of this server that others see in the registry. */
+void
+describe_server(Holder *me)
+{
+	strlcpy(me->nonce, shared()->registry.nonce, sizeof(me->nonce));
+	if (gethostname(me->host, sizeof(me->host)) != 0)
+		strlcpy(me->host, "unknown", sizeof(me->host));
+	me->host[sizeof(me->host) - 1] = '\0';
+	me->port = PostPortNumber;
+	strlcpy(me->data_directory, DataDir, sizeof(me->data_directory));
+}
+
+}  // namespace
+
+}  // namespace snowflake
+
+using namespace snowflake;
+
+extern "C"
+{
+
+PGDLLEXPORT void snowflake_keeper(Datum argument);
+
+/* The keeper's main function. */
+void
+snowflake_keeper(Datum)
+{
+	sigjmp_buf	on_error;
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	BackgroundWorkerUnblockSignals();
+
+	before_shmem_exit(forget_latch, Datum{0});
+	shared()->keeper_latch.store(MyLatch, std::memory_order_release);
+	context.address = &registry_address();
+	context.text = registry_setting();
+	context.group = registry_group_setting();
+	context.wait = wait_for_store;
+	describe_server(&context.me);
+
+	/* A keeper before this one has left a claim. */
+	grant = shared()->registry.grant;
+	is_claimed = shared()->registry.is_usable;
+	grant.is_outcome_unknown = true;
+
+	PG_exception_stack = &on_error;
+	if (sigsetjmp(on_error, 1) != 0)
+	{
+		Problem		problem;
+		ErrorData  *error;
+
+		error_context_stack = nullptr;
+		HOLD_INTERRUPTS();
+		LWLockReleaseAll();
+		MemoryContextSwitchTo(TopMemoryContext);
+		error = CopyErrorData();
+		FlushErrorState();
+		RESUME_INTERRUPTS();
+		strlcpy(problem.text, error->message != nullptr ? error->message : "unknown error", sizeof(problem.text));
+		FreeErrorData(error);
+		show_failure(problem);
+		next_turn_ns = boot_clock_ns() + next_pause();
+	}
+	run();
+}
+
+}

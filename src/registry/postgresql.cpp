@@ -1,0 +1,383 @@
+/*
+ * postgresql.cpp
+ *		A registry in a PostgreSQL database that has the extension.
+ *
+ * Each operation is one statement and one transaction; what it means is said in
+ * src/sql/registry.sql.  An answer that says "written" comes after the commit.
+ * Where the connection is lost before it, nothing is known: the statement may
+ * even be carried out later.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "registry/store.h"
+
+#include <libpq-fe.h>
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+const StoreContext *context;
+PGconn	   *connection;
+
+/* The schema of the extension in the registry's database, quoted. */
+char		schema[2 * NAMEDATALEN + 3];
+uint64_t	system_identifier;
+
+/* Copies a message of libpq's, its lines joined. */
+void
+set_problem(Problem *problem, const char *what, const char *message)
+{
+	size_t		length = static_cast<size_t>(snprintf(problem->text, sizeof(problem->text), "%s%s", what, message));
+
+	length = Min(length, sizeof(problem->text) - 1);
+	while (length > 0 && problem->text[length - 1] == '\n')
+		problem->text[--length] = '\0';
+	for (size_t i = 0; i < length; i++)
+	{
+		if (problem->text[i] == '\n' || problem->text[i] == '\t')
+			problem->text[i] = ' ';
+	}
+}
+
+void
+disconnect()
+{
+	PQfinish(connection);
+	connection = nullptr;
+}
+
+bool
+fail_connection(Problem *problem)
+{
+	set_problem(problem, "", PQerrorMessage(connection));
+	disconnect();
+	return false;
+}
+
+bool
+fail_by_time(const char *what, Problem *problem)
+{
+	set_problem(problem, what, " in time");
+	disconnect();
+	return false;
+}
+
+/*
+ * Sends a statement and waits for its result.  Null, with the problem and
+ * without a connection, where there is none; the caller looks at its status.
+ */
+PGresult *
+run(const char *statement, int parameters, const char *const *values, Problem *problem)
+{
+	PGresult   *result = nullptr;
+
+	if (connection == nullptr)
+	{
+		set_problem(problem, "", "there is no connection to the registry");
+		return nullptr;
+	}
+	if (!PQsendQueryParams(connection, statement, parameters, nullptr, values, nullptr, nullptr, 0))
+	{
+		(void) fail_connection(problem);
+		return nullptr;
+	}
+	for (;;)
+	{
+		int			events = WL_SOCKET_READABLE;
+		int			unsent = PQflush(connection);
+
+		if (unsent < 0 || !PQconsumeInput(connection))
+		{
+			PQclear(result);
+			(void) fail_connection(problem);
+			return nullptr;
+		}
+		while (!PQisBusy(connection))
+		{
+			PGresult   *next = PQgetResult(connection);
+
+			if (next == nullptr)
+			{
+				if (result == nullptr || PQstatus(connection) == CONNECTION_BAD)
+				{
+					PQclear(result);
+					(void) fail_connection(problem);
+					return nullptr;
+				}
+				return result;
+			}
+			PQclear(result);
+			result = next;
+		}
+		if (unsent > 0)
+			events |= WL_SOCKET_WRITEABLE;
+		if (context->wait(PQsocket(connection), events, -1) < 0)
+		{
+			PQclear(result);
+			(void) fail_by_time("the registry has not answered", problem);
+			return nullptr;
+		}
+	}
+}
+
+/* The same for a statement that returns rows; an error of the registry's is a problem, too. */
+PGresult *
+query(const char *statement, int parameters, const char *const *values, Problem *problem)
+{
+	PGresult   *result = run(statement, parameters, values, problem);
+
+	if (result != nullptr && PQresultStatus(result) != PGRES_TUPLES_OK)
+	{
+		set_problem(problem, "", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) != nullptr ?
+					PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : PQresultErrorMessage(result));
+		PQclear(result);
+		result = nullptr;
+	}
+	return result;
+}
+
+int64_t
+number(const PGresult *result, int row, int column)
+{
+	return strtoll(PQgetvalue(result, row, column), nullptr, 10);
+}
+
+bool
+truth(const PGresult *result, int row, int column)
+{
+	return PQgetvalue(result, row, column)[0] == 't';
+}
+
+template <size_t size>
+void
+copy_text(char (&to)[size], const PGresult *result, int row, int column)
+{
+	strlcpy(to, PQgetvalue(result, row, column), size);
+}
+
+struct NumberText
+{
+	char		text[24];
+
+	explicit NumberText(int64_t value)
+	{
+		snprintf(text, sizeof(text), "%lld", static_cast<long long>(value));
+	}
+};
+
+struct IntervalText
+{
+	char		text[48];
+
+	explicit IntervalText(int64_t us)
+	{
+		snprintf(text, sizeof(text), "%lld microseconds", static_cast<long long>(us));
+	}
+};
+
+/* A statement that calls a function of the extension in the registry's database. */
+struct Statement
+{
+	char		text[512];
+
+	explicit Statement(const char *format)
+	{
+		snprintf(text, sizeof(text), format, schema);
+	}
+};
+
+bool
+wait_for_connection(Problem *problem)
+{
+	for (;;)
+	{
+		PostgresPollingStatusType polled = PQconnectPoll(connection);
+
+		if (polled == PGRES_POLLING_OK)
+			return true;
+		if (polled == PGRES_POLLING_FAILED)
+			return fail_connection(problem);
+		if (context->wait(PQsocket(connection), polled == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, -1) < 0)
+			return fail_by_time("could not connect to the registry", problem);
+	}
+}
+
+/* Finds the extension, and sees to it that a commit that is confirmed is there. */
+bool
+look_around(Problem *problem)
+{
+	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), n.nspname, "
+							   "pg_catalog.quote_ident(n.nspname), c.system_identifier, "
+							   "pg_catalog.set_config('synchronous_commit', CASE WHEN pg_catalog.current_setting('synchronous_commit') "
+							   "IN ('off', 'local', 'remote_write') THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false) "
+							   "FROM pg_catalog.pg_control_system() AS c LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake' "
+							   "LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace", 0, nullptr, problem);
+
+	if (result == nullptr)
+	{
+		disconnect();
+		return false;
+	}
+
+	const char *why = nullptr;
+
+	if (truth(result, 0, 0))
+		why = "the registry's server is a standby";
+	else if (PQgetisnull(result, 0, 1))
+		why = "the registry's database has no extension \"snowflake\"";
+	copy_text(schema, result, 0, 2);
+	system_identifier = strtoull(PQgetvalue(result, 0, 3), nullptr, 10);
+	PQclear(result);
+	if (why == nullptr)
+		return true;
+	set_problem(problem, "", why);
+	disconnect();
+	return false;
+}
+
+/* The password file, service file and certificates are read anew each time. */
+bool
+connect(const StoreContext *given, Problem *problem)
+{
+	const char *const names[] = {"fallback_application_name", "dbname", nullptr};
+	const char *const values[] = {"snowflake keeper", given->text, nullptr};
+
+	context = given;
+	disconnect();
+	connection = PQconnectStartParams(names, values, 1);
+	if (connection == nullptr)
+	{
+		set_problem(problem, "", "out of memory");
+		return false;
+	}
+	if (PQstatus(connection) == CONNECTION_BAD)
+		return fail_connection(problem);
+	if (!wait_for_connection(problem))
+		return false;
+	PQsetnonblocking(connection, 1);
+	return look_around(problem);
+}
+
+bool
+read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Problem *problem)
+{
+	const NumberText node_text(static_cast<int64_t>(node));
+	const IntervalText window_text(window_us);
+	const char *const values[] = {context->group, node_text.text, window_text.text};
+	PGresult   *result = query(Statement("SELECT clock, max_forward_jump, unsettled, generation, holder, host, port, data_directory, "
+										 "since, granted_until, alive FROM %s.snowflake_registry_read($1, $2, $3)").text,
+							   3, values, problem);
+
+	if (result == nullptr)
+		return false;
+	*registry = {number(result, 0, 0), number(result, 0, 1), number(result, 0, 2)};
+	*claim = {};
+	claim->node = node;
+	claim->generation = number(result, 0, 3);
+	copy_text(claim->holder.nonce, result, 0, 4);
+	copy_text(claim->holder.host, result, 0, 5);
+	claim->holder.port = static_cast<int32_t>(number(result, 0, 6));
+	copy_text(claim->holder.data_directory, result, 0, 7);
+	claim->since_us = number(result, 0, 8);
+	claim->granted_until_us = number(result, 0, 9);
+	claim->is_alive = truth(result, 0, 10);
+	PQclear(result);
+	return true;
+}
+
+bool
+list(void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem)
+{
+	const char *const values[] = {context->group};
+	PGresult   *result = query(Statement("SELECT node, granted_until, freed, free FROM %s.snowflake_registry_list($1)").text,
+							   1, values, problem);
+
+	if (result == nullptr)
+		return false;
+	for (int row = 0; row < PQntuples(result); row++)
+		found({static_cast<uint64_t>(number(result, row, 0)), number(result, row, 1), number(result, row, 2), truth(result, row, 3)},
+			  argument);
+	PQclear(result);
+	return true;
+}
+
+Written
+write(const Claim &before, const Claim &next, int64_t window_us, Problem *problem)
+{
+	const NumberText node_text(static_cast<int64_t>(next.node));
+	const NumberText before_text(before.generation);
+	const NumberText next_text(next.generation);
+	const NumberText port_text(next.holder.port);
+	const NumberText since_text(next.since_us);
+	const NumberText until_text(next.granted_until_us);
+	const IntervalText window_text(window_us);
+	const char *const values[] = {
+		context->group, node_text.text, before_text.text, next_text.text,
+		next.holder.is_nobody() ? nullptr : next.holder.nonce, next.holder.host, port_text.text, next.holder.data_directory,
+		since_text.text, until_text.text, window_text.text,
+	};
+	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)").text,
+							 11, values, problem);
+	Written		written;
+
+	if (result == nullptr)
+		return Written::unknown;
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+		written = truth(result, 0, 0) ? Written::done : Written::changed;
+	else
+	{
+		const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+		/* The server is being stopped: its commit may have been made, all the same. */
+		written = state == nullptr || strncmp(state, "57P", 3) == 0 ? Written::unknown : Written::refused;
+		set_problem(problem, "", PQresultErrorMessage(result));
+	}
+	PQclear(result);
+	return written;
+}
+
+bool
+idle(long timeout_ms, Problem *problem)
+{
+	if (context->wait(PQsocket(connection), WL_SOCKET_READABLE, timeout_ms) <= 0)
+		return true;
+	/* Nothing was asked: the connection's end, or a notice. */
+	if (!PQconsumeInput(connection) || PQstatus(connection) == CONNECTION_BAD)
+		return fail_connection(problem);
+	return true;
+}
+
+uint64_t
+registry_system_identifier()
+{
+	return system_identifier;
+}
+
+constexpr Store store = {connect, disconnect, read, list, write, idle, registry_system_identifier};
+
+}  // namespace
+
+}  // namespace snowflake
+
+extern "C"
+{
+
+MODULE_MAGIC("snowflake_postgresql", SNOWFLAKE_VERSION);
+
+/* store_symbol.  A pointer to void: a type that is hidden would hide the function. */
+PGDLLEXPORT const void *snowflake_store(void);
+
+const void *
+snowflake_store(void)
+{
+	return &snowflake::store;
+}
+
+}

@@ -1,0 +1,182 @@
+/*
+ * A registry in this database: who may issue ids under which node number, up to
+ * when.  Servers whose snowflake.registry names this database read and write it
+ * through the functions below, as a role that needs USAGE on the schema and EXECUTE
+ * on the three of them, and no other right.
+ *
+ * What may be written is decided by the servers, by the rules in core/claim.h.
+ * Here the claim is only written where it is still what was read, and granted_until
+ * never goes back but by its own holder's release.
+ */
+
+CREATE TABLE snowflake_registry_claim (
+	registry_group text NOT NULL,
+	node bigint NOT NULL,
+	generation bigint NOT NULL,			-- grows with each grant, renewal and release
+	holder text,						-- a nonce; null: nobody
+	host text NOT NULL,
+	port int NOT NULL,
+	data_directory text NOT NULL,
+	since timestamptz NOT NULL,			-- when the holder was granted it
+	granted_until timestamptz NOT NULL,	-- the time in ids, exclusive: what a later grant starts above
+	alive_until timestamptz NOT NULL,	-- by this server's clock; past that, or released: another may have it
+	claim_window interval NOT NULL,
+	PRIMARY KEY (registry_group, node)
+);
+COMMENT ON TABLE snowflake_registry_claim IS 'the claims on node numbers; see the view snowflake_claims';
+
+/*
+ * The server that this registry was in last.  Another one (restored, failed over,
+ * started again) may lack what the holders know; until settled_at it grants nothing
+ * anew, so that they can tell.  A dump that is restored leaves two rows, which is
+ * another server, too.
+ */
+CREATE TABLE snowflake_registry_server (
+	system_identifier bigint NOT NULL,
+	timeline text NOT NULL,
+	started_at timestamptz NOT NULL,
+	claims oid NOT NULL,				-- the table
+	settled_at timestamptz NOT NULL
+);
+COMMENT ON TABLE snowflake_registry_server IS 'the server that the registry was in when it was used last';
+
+INSERT INTO snowflake_registry_server
+SELECT c.system_identifier, pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8),
+	pg_catalog.pg_postmaster_start_time(), '@extschema@.snowflake_registry_claim'::pg_catalog.regclass, pg_catalog.clock_timestamp()
+  FROM pg_catalog.pg_control_system() AS c;
+
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_claim', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_server', '');
+
+CREATE VIEW snowflake_claims AS
+SELECT registry_group, node,
+	CASE WHEN holder IS NULL THEN 'free'
+		 WHEN alive_until > pg_catalog.clock_timestamp() THEN 'held'
+		 ELSE 'expired' END AS state,
+	granted_until, host, port, data_directory, since, alive_until, generation
+  FROM snowflake_registry_claim;
+COMMENT ON VIEW snowflake_claims IS 'who holds which node number, in the registry in this database';
+
+/* Notices another server, and returns for how long nothing is granted anew; claim_window is the asking server's. */
+CREATE FUNCTION snowflake_registry_unsettled(claim_window interval) RETURNS interval
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	now_here @extschema@.snowflake_registry_server;
+	known @extschema@.snowflake_registry_server;
+	rows_known bigint;
+BEGIN
+	SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(),
+		   '@extschema@.snowflake_registry_claim'::regclass
+	  INTO now_here.system_identifier, now_here.timeline, now_here.started_at, now_here.claims
+	  FROM pg_control_system() AS c;
+	SELECT count(*) INTO rows_known FROM @extschema@.snowflake_registry_server;
+	SELECT * INTO known FROM @extschema@.snowflake_registry_server LIMIT 1;
+	IF rows_known = 1 AND (known.system_identifier, known.timeline, known.started_at, known.claims) =
+		(now_here.system_identifier, now_here.timeline, now_here.started_at, now_here.claims) THEN
+		RETURN greatest(known.settled_at - clock_timestamp(), interval '0');
+	END IF;
+
+	LOCK TABLE @extschema@.snowflake_registry_server IN SHARE ROW EXCLUSIVE MODE;
+	-- The holders have had time since the start, where nothing else is new.
+	now_here.settled_at := greatest(claim_window, (SELECT max(c.claim_window) FROM @extschema@.snowflake_registry_claim AS c)) +
+		CASE WHEN rows_known = 1 AND (known.system_identifier, known.timeline, known.claims) =
+			(now_here.system_identifier, now_here.timeline, now_here.claims)
+		THEN now_here.started_at ELSE clock_timestamp() END;
+	DELETE FROM @extschema@.snowflake_registry_server;
+	INSERT INTO @extschema@.snowflake_registry_server VALUES (now_here.*);
+	RETURN greatest(now_here.settled_at - clock_timestamp(), interval '0');
+END
+$$;
+COMMENT ON FUNCTION snowflake_registry_unsettled(interval) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_unsettled(interval) FROM PUBLIC;
+
+/*
+ * One row: this server's clock and what it grants by, and the claim, or nulls
+ * where there is none.  Times and durations in microseconds, Unix time.
+ */
+CREATE FUNCTION snowflake_registry_read(registry_group text, node bigint, claim_window interval,
+	OUT clock bigint, OUT max_forward_jump bigint, OUT unsettled bigint, OUT generation bigint, OUT holder text,
+	OUT host text, OUT port int, OUT data_directory text, OUT since bigint, OUT granted_until bigint, OUT alive boolean) RETURNS record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+	unsettled := extract(epoch FROM @extschema@.snowflake_registry_unsettled(claim_window)) * 1000000;
+	clock := extract(epoch FROM clock_timestamp()) * 1000000;
+	max_forward_jump := extract(epoch FROM coalesce(current_setting('snowflake.max_forward_jump', true), '1h')::interval) * 1000000;
+	SELECT c.generation, c.holder, c.host, c.port, c.data_directory, extract(epoch FROM c.since) * 1000000,
+		   extract(epoch FROM c.granted_until) * 1000000, c.holder IS NOT NULL AND c.alive_until > clock_timestamp()
+	  INTO generation, holder, host, port, data_directory, since, granted_until, alive
+	  FROM @extschema@.snowflake_registry_claim AS c
+	 WHERE c.registry_group = $1 AND c.node = $2;
+END
+$$;
+COMMENT ON FUNCTION snowflake_registry_read(text, bigint, interval) IS 'reads a claim, for the server that wants it';
+REVOKE ALL ON FUNCTION snowflake_registry_read(text, bigint, interval) FROM PUBLIC;
+
+/* The group's claims in order of their numbers, as far as choosing among them needs it. */
+CREATE FUNCTION snowflake_registry_list(registry_group text)
+RETURNS TABLE (node bigint, granted_until bigint, freed bigint, free boolean, holder text)
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT c.node, (extract(epoch FROM c.granted_until) * 1000000)::bigint, (extract(epoch FROM c.alive_until) * 1000000)::bigint,
+		   c.holder IS NULL OR c.alive_until <= clock_timestamp(), c.holder
+	  FROM @extschema@.snowflake_registry_claim AS c
+	 WHERE c.registry_group = $1
+	 ORDER BY c.node
+$$;
+COMMENT ON FUNCTION snowflake_registry_list(text) IS 'lists a group''s claims, for a server that wants any';
+REVOKE ALL ON FUNCTION snowflake_registry_list(text) FROM PUBLIC;
+
+/*
+ * Writes a claim where the registry has it in this generation, 0 for none at
+ * all; false where not.  alive_for is how long the holder counts as alive from now
+ * on, 0 for as long as before.
+ */
+CREATE FUNCTION snowflake_registry_write(registry_group text, node bigint, expected_generation bigint, generation bigint, holder text,
+	host text, port int, data_directory text, since bigint, granted_until bigint, alive_for interval) RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	fence timestamptz := timestamptz 'epoch' + granted_until * interval '1 microsecond';
+	granted_at timestamptz := timestamptz 'epoch' + since * interval '1 microsecond';
+	known @extschema@.snowflake_registry_claim;
+BEGIN
+	IF expected_generation = 0 THEN
+		INSERT INTO @extschema@.snowflake_registry_claim
+		VALUES ($1, $2, $4, $5, $6, $7, $8, granted_at, fence, clock_timestamp() + alive_for, alive_for)
+		ON CONFLICT DO NOTHING;
+		RETURN FOUND;
+	END IF;
+
+	SELECT * INTO known FROM @extschema@.snowflake_registry_claim AS c
+	 WHERE c.registry_group = $1 AND c.node = $2 AND c.generation = expected_generation
+	   FOR UPDATE;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	IF fence < known.granted_until AND $5 IS NOT NULL THEN
+		RAISE EXCEPTION 'granted_until of node number % cannot go back', $2
+			USING ERRCODE = 'invalid_parameter_value',
+				  DETAIL = format('It is %s; a grant up to %s was asked for.', known.granted_until, fence);
+	END IF;
+	UPDATE @extschema@.snowflake_registry_claim AS c
+	   SET (generation, holder, host, port, data_directory, since, granted_until, alive_until, claim_window) =
+		   ($4, $5, $6, $7, $8, granted_at, fence,
+			CASE WHEN $5 IS NULL THEN clock_timestamp()
+				 WHEN alive_for > interval '0' THEN clock_timestamp() + alive_for
+				 ELSE known.alive_until END,
+			CASE WHEN alive_for > interval '0' THEN alive_for ELSE known.claim_window END)
+	 WHERE c.registry_group = $1 AND c.node = $2;
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION snowflake_registry_write(text, bigint, bigint, bigint, text, text, int, text, bigint, bigint, interval) IS
+	'writes a claim where it is still what was read, for the server that wants it';
+REVOKE ALL ON FUNCTION snowflake_registry_write(text, bigint, bigint, bigint, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
