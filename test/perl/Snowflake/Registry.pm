@@ -1,0 +1,93 @@
+# A registry: a PostgreSQL server that has the extension in its database "postgres".
+#
+#     my $registry = Snowflake::Registry->new('registry');
+#     $registry->init;
+#     $registry->start;
+#     $server->configure('snowflake.registry' => $registry->address);
+#
+# The role "keeper" has the rights that a server needs, and no other.  The first
+# start makes both, so that the registry is settled from then on: it was in no
+# other server.  It does not preload snowflake, which a registry need not.
+
+package Snowflake::Registry;
+
+use strict;
+use warnings FATAL => 'all';
+
+use parent 'Snowflake::Server';
+
+sub new
+{
+	my ($class, $name, %params) = @_;
+	my $self = Snowflake::Server::new($class, $name, %params);
+
+	delete @{ $self->{settings} }{ 'shared_preload_libraries', 'snowflake.node_id' };
+	return $self;
+}
+
+sub start
+{
+	my ($self, %params) = @_;
+	my $started = $self->SUPER::start(%params);
+
+	$self->install unless $self->{installed} || !$started;
+	return $started;
+}
+
+# The schema is one of its own, and its name needs quotes.
+sub install
+{
+	my ($self) = @_;
+
+	$self->safe_psql('postgres', q{
+		CREATE SCHEMA "Our ids";
+		CREATE EXTENSION snowflake SCHEMA "Our ids";
+		ALTER DATABASE postgres SET search_path = public, "Our ids";
+		CREATE ROLE keeper LOGIN;
+		GRANT USAGE ON SCHEMA "Our ids" TO keeper});
+	$self->safe_psql('postgres', q{
+		GRANT EXECUTE ON FUNCTION snowflake_registry_read, snowflake_registry_list, snowflake_registry_write TO keeper});
+	$self->{installed} = 1;
+	return;
+}
+
+# The address for snowflake.registry.  The place is this server's, or a proxy's before it; parameters as name => value.
+sub address
+{
+	my ($self, %params) = @_;
+	my $user = delete $params{user} // 'keeper';
+	my $host = delete $params{host} // $self->host;
+	my $port = delete $params{port} // $self->port;
+	my $database = delete $params{database} // 'postgres';
+	my $parameters = join '&', map { "$_=" . escape($params{$_}) } sort keys %params;
+
+	return sprintf 'postgresql://%s@%s:%d/%s%s', $user, escape($host), $port, $database, $parameters eq '' ? '' : "?$parameters";
+}
+
+sub escape
+{
+	my ($text) = @_;
+
+	return $text =~ s/([^A-Za-z0-9._-])/sprintf '%%%02X', ord $1/ger;
+}
+
+# Columns of snowflake_claims for a number, empty where there is no such claim.
+sub claim
+{
+	my ($self, $node, $columns, $group) = @_;
+
+	return $self->safe_psql('postgres', "SELECT $columns FROM snowflake_claims WHERE node = $node AND registry_group = '" . ($group // 'default') . q{'});
+}
+
+# Waits until this is true of the claim on a number.
+sub wait_for_claim
+{
+	my ($self, $node, $condition, $group) = @_;
+
+	$self->poll_query_until('postgres',
+		"SELECT count(*) = 1 FROM snowflake_claims WHERE node = $node AND registry_group = '" . ($group // 'default') . "' AND ($condition)")
+	  or die "no claim on node number $node with $condition";
+	return;
+}
+
+1;
