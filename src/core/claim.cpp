@@ -24,6 +24,13 @@ successor(const Claim &claim, int64_t generation, const Holder &holder, int64_t 
 	return next;
 }
 
+/* A longer window than this could never be granted. */
+int64_t
+shortened(int64_t window_us, const RegistryTime &registry)
+{
+	return std::min(window_us, registry.max_forward_jump_us / 2);
+}
+
 bool
 is_too_far(int64_t granted_until_us, const RegistryTime &registry)
 {
@@ -62,7 +69,7 @@ decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
 
 	int64_t		start_us = claim.granted_until_us;
 
-	*next = successor(claim, 0, me, std::max(start_us, wanted_from_us) + window_us);
+	*next = successor(claim, 0, me, std::max(start_us, wanted_from_us) + shortened(window_us, registry));
 	if (is_too_far(next->granted_until_us, registry))
 		return Verdict::too_far;
 	next->since_us = registry.clock_us;
@@ -77,7 +84,7 @@ decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &m
 	if (!is_own(claim, me, held))
 		return Verdict::held;
 
-	int64_t		wanted_us = std::max(position_us, held.start_us) + window_us;
+	int64_t		wanted_us = std::max(position_us, held.start_us) + shortened(window_us, registry);
 	int64_t		known_us = std::max(claim.granted_until_us, held.granted_until_us);
 
 	if (wanted_us > known_us && is_too_far(wanted_us, registry))

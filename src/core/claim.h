@@ -92,7 +92,8 @@ enum class Verdict
 /*
  * A new grant.  wanted_from_us is the time from which this server could issue,
  * by its clock and what it has reserved and issued before; the fence is set
- * window_us past that or past the earlier fence.  Fills *next, and *grant as it
+ * window_us past that or past the earlier fence, or half of max_forward_jump_us
+ * where that is less.  Fills *next, and *grant as it
  * holds once next was written.
  */
 Verdict		decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,

@@ -146,6 +146,8 @@ report_ungranted(int64_t now_us)
 				 errhint("%s", hint)));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 !grant.is_usable ?
+			 errmsg("cannot make ids: the claim on node number %llu is lost", static_cast<unsigned long long>(grant.grant.node)) :
 			 errmsg("cannot make ids: the registry grants node number %llu no further than %s",
 					static_cast<unsigned long long>(grant.grant.node), time_text(grant.grant.granted_until_us).text),
 			 errdetail("Registry \"%s\", group \"%s\", claim \"%s\" since %s: %s.",

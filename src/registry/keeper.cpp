@@ -81,9 +81,7 @@ char		logged[sizeof(RegistryGrant::problem) + 64];
 int64_t
 window_us()
 {
-	/* A fence further ahead than this would be refused. */
-	return std::min<int64_t>(claim_window_setting() * us_per_ms,
-							 int64_t{max_forward_jump_setting()} * 1000 * us_per_ms / 2);
+	return claim_window_setting() * us_per_ms;
 }
 
 int64_t

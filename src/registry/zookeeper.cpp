@@ -278,8 +278,8 @@ close_connection(bool end_session)
 		int			interest;
 		timeval		wanted;
 
-		if (zookeeper_interest(handle, &socket, &interest, &wanted) != ZOK || socket == -1)
-			break;
+		/* It may fail, as it fails to send, and say which socket it is all the same. */
+		(void) zookeeper_interest(handle, &socket, &interest, &wanted);
 		(void) shutdown(socket, SHUT_RDWR);
 		(void) zookeeper_process(handle, ZOOKEEPER_READ);
 	}
@@ -287,6 +287,22 @@ close_connection(bool end_session)
 		forget_session();
 	zookeeper_close(handle);
 	handle = nullptr;
+}
+
+/*
+ * pump() for a connection that is there.  One that fails is closed: the library
+ * does not notice itself where it only fails to send.
+ */
+Moved
+move_connection(int64_t limit_ms)
+{
+	Moved		moved = is_connected() ? pump(limit_ms) : Moved::failed;
+
+	if (moved == Moved::exhausted || !is_connected())
+		moved = Moved::failed;
+	if (moved == Moved::failed)
+		close_connection(false);
+	return moved;
 }
 
 int
@@ -511,22 +527,22 @@ wait_for_answers()
 	while (unanswered > 0)
 	{
 		/* Whatever has come is looked at first: this process may have stood still itself. */
-		Moved		moved = is_connected() ? pump(silent_since_ms + silent_ms() - now_ms()) : Moved::failed;
+		Moved		moved = move_connection(silent_since_ms + silent_ms() - now_ms());
 
 		if (moved == Moved::on)
 			silent_since_ms = now_ms();
 		if (moved == Moved::nothing && now_ms() - silent_since_ms >= silent_ms())
+		{
+			close_connection(false);
 			moved = Moved::failed;
+		}
 		if (moved == Moved::given_up)
 		{
 			forget_requests();
 			return Ended::given_up;
 		}
-		if (moved == Moved::failed || moved == Moved::exhausted)
-		{
-			close_connection(false);
+		if (moved == Moved::failed)
 			return Ended::broken;
-		}
 	}
 	answered_ms = now_ms();
 	silent_since_ms = 0;
@@ -751,7 +767,7 @@ ready(Problem *problem)
 	forget_requests();
 	/* What came meanwhile is looked at first: the server may have closed the connection. */
 	for (Moved moved = Moved::on; is_connected() && moved == Moved::on;)
-		moved = pump(0);
+		moved = move_connection(0);
 	return (is_connected() || connect_any(&given_up, problem)) && (is_prepared || prepare_session(problem));
 }
 
@@ -1022,7 +1038,7 @@ zookeeper_idle(long timeout_ms, Problem *problem)
 
 		int64_t		left_ms = deadline_ms - now_ms();
 
-		if (left_ms <= 0 || pump(left_ms) == Moved::given_up)
+		if (left_ms <= 0 || move_connection(left_ms) == Moved::given_up)
 			return true;
 	}
 }
