@@ -11,6 +11,9 @@ SHOW snowflake.max_wait;
 SHOW snowflake.sequence_start;
 SHOW snowflake.reserve_ahead;
 SHOW snowflake.max_forward_jump;
+SHOW snowflake.registry;
+SHOW snowflake.registry_group;
+SHOW snowflake.claim_window;
 
 -- in a session only how long it is ready to wait
 SET snowflake.node_id = '1';
@@ -20,6 +23,9 @@ SET snowflake.max_drift = 1000;
 SET snowflake.sequence_start = 'zero';
 SET snowflake.reserve_ahead = '1s';
 SET snowflake.max_forward_jump = '1d';
+SET snowflake.registry = 'postgresql://registry.example.com/ids';
+SET snowflake.registry_group = 'orders';
+SET snowflake.claim_window = '10s';
 RESET snowflake.node_id;
 SELECT set_config('snowflake.layout', 'game', false);
 SELECT snowflake_node(snowflake_nextval());
@@ -29,6 +35,8 @@ SET ROLE regress_snowflake_user;
 SET snowflake.max_wait = '5ms';
 SHOW snowflake.max_wait;
 SELECT snowflake_nextval() > 0 AS made;
+-- whom this server asks for its number is nobody else's business
+SELECT name FROM pg_settings WHERE name LIKE 'snowflake.registry%';
 RESET ROLE;
 BEGIN;
 SET LOCAL snowflake.max_wait = 0;
@@ -67,6 +75,8 @@ ALTER SYSTEM SET snowflake.reserve_ahead = '60001ms';
 ALTER SYSTEM SET snowflake.reserve_ahead = 0;
 ALTER SYSTEM SET snowflake.max_forward_jump = 0;
 ALTER SYSTEM SET snowflake.max_forward_jump = -1;
+ALTER SYSTEM SET snowflake.claim_window = '999ms';
+ALTER SYSTEM SET snowflake.claim_window = '601s';
 \set VERBOSITY default
 ALTER SYSTEM SET snowflake.clock = 'coarse';
 ALTER SYSTEM SET snowflake.sequence_start = 'one';
@@ -115,6 +125,20 @@ ALTER SYSTEM SET snowflake.node_id = 'address:fd00:1::/129';
 ALTER SYSTEM SET snowflake.node_id = 'address:fd00:1::1/112';
 ALTER SYSTEM SET snowflake.node_id = 'address:localhost/8';
 
+-- malformed addresses of registries, and those with a password: the error never repeats them
+ALTER SYSTEM SET snowflake.registry = 'registry.example.com';
+ALTER SYSTEM SET snowflake.registry = 'host=registry.example.com dbname=ids';
+ALTER SYSTEM SET snowflake.registry = 'https://registry.example.com/ids';
+ALTER SYSTEM SET snowflake.registry = 'PostgreSQL://registry.example.com/ids';
+ALTER SYSTEM SET snowflake.registry = 'postgresql://keeper:secret@registry.example.com/ids';
+ALTER SYSTEM SET snowflake.registry = 'postgres://:@registry.example.com/ids';
+ALTER SYSTEM SET snowflake.registry = 'postgresql://keeper@secret@registry.example.com/ids';
+ALTER SYSTEM SET snowflake.registry = 'postgresql://registry.example.com/ids?password=secret';
+ALTER SYSTEM SET snowflake.registry = 'postgresql://registry.example.com/ids?user=keeper&%70assw%6frd=secret';
+ALTER SYSTEM SET snowflake.registry = 'postgresql://registry.example.com/ids?sslpassword=secret';
+ALTER SYSTEM SET snowflake.registry_group = '';
+ALTER SYSTEM SET snowflake.registry_group = '0123456789012345678901234567890123456789012345678901234567890123';
+
 -- well-formed, if not for this server; in the file only, taken back here
 ALTER SYSTEM SET snowflake.layout = 'baidu';
 ALTER SYSTEM SET snowflake.layout = 'timestamp:41 node:10 sequence:12 tick:1ms epoch:2025-01-01';
@@ -126,8 +150,17 @@ ALTER SYSTEM SET snowflake.node_id = 'hostname';
 ALTER SYSTEM SET snowflake.node_id = 'auto';
 ALTER SYSTEM SET snowflake.node_id = 'address:10.1.0.0/22';
 ALTER SYSTEM SET snowflake.node_id = 'address:fd00:1::/112';
+ALTER SYSTEM SET snowflake.registry = 'postgresql://registry.example.com:6432/ids';
+ALTER SYSTEM SET snowflake.registry = 'postgresql://keeper@registry1,registry2:6432/ids?target_session_attrs=read-write&passfile=/etc/keeper';
+ALTER SYSTEM SET snowflake.registry = 'postgres:///ids?service=registry';
+ALTER SYSTEM SET snowflake.registry = '';
+ALTER SYSTEM SET snowflake.registry_group = '012345678901234567890123456789012345678901234567890123456789012';
+ALTER SYSTEM SET snowflake.claim_window = '10min';
 ALTER SYSTEM RESET snowflake.layout;
 ALTER SYSTEM RESET snowflake.node_id;
+ALTER SYSTEM RESET snowflake.registry;
+ALTER SYSTEM RESET snowflake.registry_group;
+ALTER SYSTEM RESET snowflake.claim_window;
 
 -- no other names
 SHOW snowflake.shard;

@@ -61,6 +61,14 @@ SELECT count(*) FROM snowflake_nextval_batch(10);
 SELECT snowflake_lastval() > 0 AS made;
 SELECT node_id FROM snowflake_stat;
 SELECT count(*) FROM snowflake_layouts;
+-- of its tables and views, the registry's are not for others
+SELECT c.relname, has_table_privilege(c.oid, 'SELECT') AS can_read,
+	has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') AS can_change
+FROM pg_class c
+	JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+WHERE e.extname = 'snowflake'
+ORDER BY c.relname COLLATE "C";
 SELECT snowflake_advance_past(1);
 SELECT snowflake_set_limit(now());
 SELECT snowflake_accept_clock();
