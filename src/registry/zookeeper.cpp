@@ -550,6 +550,12 @@ wait_for_answers()
 	return Ended::answered;
 }
 
+bool
+fail_lost(Problem *problem)
+{
+	return fail(problem, "lost the connection to ZooKeeper's server \"%s\"", server);
+}
+
 /* Says what became of a request that was not carried out. */
 bool
 fail_request(Problem *problem, Ended ended, const char *action, const char *path, const Answer *answer)
@@ -559,7 +565,7 @@ fail_request(Problem *problem, Ended ended, const char *action, const char *path
 	if (answer->is_there)
 		return fail(problem, "could not %s \"%s\" in ZooKeeper: %s", action, path, zerror(answer->result));
 	if (ended == Ended::broken)
-		return fail(problem, "lost the connection to ZooKeeper's server \"%s\"", server);
+		return fail_lost(problem);
 	return fail(problem, "ZooKeeper's server \"%s\" did not answer in time", server);
 }
 
@@ -768,7 +774,11 @@ ready(Problem *problem)
 	/* What came meanwhile is looked at first: the server may have closed the connection. */
 	for (Moved moved = Moved::on; is_connected() && moved == Moved::on;)
 		moved = move_connection(0);
-	return (is_connected() || connect_any(&given_up, problem)) && (is_prepared || prepare_session(problem));
+	if (!is_connected() && !connect_any(&given_up, problem))
+		return false;
+	if (!is_prepared && !prepare_session(problem))
+		return false;
+	return is_connected() || fail_lost(problem);
 }
 
 /* The store. */
@@ -781,16 +791,10 @@ zookeeper_connect(const StoreContext *new_context, Problem *problem)
 	context = new_context;
 	if (!print_group_path())
 		return fail(problem, "the name of the registry's group is too long");
-	if (!is_connected())
-	{
-		const bool	had_session = session.client_id != 0;
-
-		/* A session that has expired is followed by a new one. */
-		if (!connect_any(&given_up, problem) &&
-			!(had_session && session.client_id == 0 && connect_any(&given_up, problem)))
-			return false;
-	}
-	return ready(problem);
+	if (session.client_id != 0 && ready(problem))
+		return true;
+	/* A session that has expired is followed by a new one. */
+	return session.client_id == 0 && connect_any(&given_up, problem) && ready(problem);
 }
 
 /*
