@@ -13,8 +13,8 @@
  * Between two steps anything may come: whoever makes them may stall for any time.
  * The answer to a write may be lost; the write is then done at any time later,
  * after the keeper's next one or after its death too, or never.  A server may
- * crash at every step, and one that has crashed or was stopped may start again: its
- * memory is gone, its nonce is new.
+ * crash at every step, and starts again after a crash or a stop: its memory is
+ * gone, its nonce is new.
  *
  * Abstracted, each to something that may do more than the real thing:
  *	clocks		There are none.  Where a server looks at one, any tick may come
@@ -33,24 +33,27 @@
  *
  * Asserted: no tick is issued twice, by whomever.
  *
- * That this is not so for want of anything happening, and not for any other reason
- * than the guards, other checks show:
+ * That this does not hold for want of anything happening, and hangs on the guards
+ * alone, is shown by variants:
  *	-DREACH=place	asserts that nobody comes to this place; that must fail
  *	-DWITHOUT=guard	leaves this guard out; a tick must then be issued twice
- *	-DLEASE			is a plain lease instead, and one clock that all see and that
+ *	-DLEASE			is a plain lease instead, with one clock that all see and that
  *					is never wrong; a tick must then be issued twice
+ *	-DPROMPT		with LEASE: nobody stalls between looking at the clock and
+ *					issuing the id; then, and only then, the lease holds
  *
  * test/model/check runs them all.
  */
 
+/* Bounds. */
 #ifndef TICKS
-#define TICKS 4				/* 1 to TICKS */
+#define TICKS 3				/* they count from 1 */
 #endif
 #ifndef GENERATIONS
-#define GENERATIONS 4
+#define GENERATIONS 3
 #endif
 #ifndef CRASHES
-#define CRASHES 1			/* or restarts, of both servers */
+#define CRASHES 1			/* of both servers together, restarts too */
 #endif
 #ifndef LOST
 #define LOST 1				/* answers of the registry */
@@ -68,10 +71,10 @@
 #define COMPARE_LATE		5
 #define CONFIRMED			6
 #define OWN_NONCE			7
-#define OWN_GENERATION		8
-#define WORD_ENDS_FIRST		9
+#define LOSS_ENDS_WORD		8
+#define STOP_ENDS_WORD		9
 #define RELEASE_ABOVE		10
-#define WORD_COMES_LAST		11
+#define NEW_MEMORY			11
 #define BELOW_THE_LIMIT		12
 #define COMPARE_WORD		13
 #ifndef WITHOUT
@@ -81,51 +84,30 @@
 
 /* Places that must be reached. */
 #define BOTH_ISSUE			1
-#define ISSUED_AFTER_LOSS	2
-#define ISSUED_AFTER_CRASH	3
-#define ADOPTED				4
-#define DONE_LATE			5
-#define SHORTENED			6
-#ifndef REACH
-#define REACH 0
+#define ISSUE_IN_TURNS		2
+#define ISSUE_WHEN_LOST		3
+#define ISSUE_AFTER_CRASH	4
+#define REFUSED				5
+#define ADOPTED				6
+#define DONE_LATE			7
+#define SHORTENED			8
+#ifdef REACH
+#define visit(name, when) assert(REACH != name || !(when))
+#else
+#define visit(name, when) skip
 #endif
-#define place(name) assert(REACH != name)
 
-/* What is different with a plain lease. */
-#ifdef LEASE
-byte now = 1;
-#define may_be_granted		(now >= row.granted_until)	/* the lease has ended */
-#define first_start			now
-#define last_start			now
-#define may_issue			(now < limit[me] && seen[b].word <= now)
-#define first_tick			now
-#define last_tick			now
-#else
-#define may_be_granted		true						/* alive_until may have passed */
-#if WITHOUT == ABOVE_THE_ROW
-#define first_start			1
-#define last_start			TICKS
-#else
-#define first_start			row.granted_until
-#define last_start			row.granted_until
-#endif
-#define may_issue			(seen[b].word < limit[me])
-#define first_tick			seen[b].word
-#if WITHOUT == BELOW_THE_LIMIT
-#define last_tick			TICKS
-#else
-#define last_tick			(seen[b].limit - 1)
-#endif
-#endif
+#define NOBODY	0
+#define INVALID	0			/* the word of a server without a claim */
 
 typedef Row
 {
-	byte generation;		/* +1 at every write */
+	byte generation;		/* +1 at every write; 0 while there is no row */
 	byte holder;			/* a nonce, or NOBODY */
-	byte granted_until = 1	/* the first tick that nobody was given */
+	byte granted_until = 1	/* no tick from here on was given to anybody */
 }
 
-/* What is written if the row has the expected generation. */
+/* Is written if the row has the expected generation. */
 typedef Request
 {
 	byte expected;
@@ -133,64 +115,41 @@ typedef Request
 	byte granted_until
 }
 
-/* What a backend has read: 0 for nothing yet. */
+/* What a backend has read; 0 for what it has not. */
 typedef Seen
 {
 	byte word;
 	byte limit
 }
 
-#define NOBODY	0
-#define INVALID	0			/* the word of a server without a claim */
-
 Row row;
-
-byte life[SERVERS];
-byte lost;
-byte word[SERVERS];			/* the first tick that is left, or INVALID */
-byte limit[SERVERS];
-Seen seen[SERVERS * BACKENDS];
 
 /* A write whose answer nobody waits for any more. */
 Request late[SERVERS];
 bit is_late[SERVERS];
+byte lost;
+
+byte life[SERVERS];
+byte word[SERVERS];			/* the first tick that is left, or INVALID */
+byte limit[SERVERS];		/* ticks below this one may be issued */
+Seen seen[SERVERS * BACKENDS];
 
 bit issued[TICKS + 1];
-#if REACH == BOTH_ISSUE
-bit has_issued[SERVERS];
+#ifdef LEASE
+byte now = 1;
 #endif
+#ifdef REACH
+byte issuer = SERVERS;
+byte turns;
+#endif
+
+/* For use within one step; no part of the state. */
+hidden byte written;
+hidden byte tick;
+hidden byte each;
 
 #define me		(_pid % SERVERS)
 #define nonce	(1 + me + SERVERS * life[me])
-
-/* The registry's part: one transaction. */
-inline execute(request, compare, done)
-{
-	if
-	:: row.generation == request.expected || !(compare) ->
-		row.generation = request.expected + 1;
-		row.holder = request.holder;
-		row.granted_until = request.granted_until;
-		done = true
-	:: else ->
-		done = false
-	fi
-}
-
-inline copy(to, from)
-{
-	to.expected = from.expected;
-	to.holder = from.holder;
-	to.granted_until = from.granted_until
-}
-
-/* States that differ in what is not used any more would be counted twice. */
-inline clear(request)
-{
-	request.expected = 0;
-	request.holder = NOBODY;
-	request.granted_until = 0
-}
 
 /* A tick as a clock may give it. */
 inline any_tick(result, first, last)
@@ -202,224 +161,286 @@ inline any_tick(result, first, last)
 	od
 }
 
-mtype = { READ, WRITE, PUBLISH, PUBLISH_WORD, RELEASE, STOPPED };
+/* The registry's part: one transaction. */
+inline execute(request, compare)
+{
+	written = row.generation == request.expected || !(compare);
+	if
+	:: written ->
+		row.generation = request.expected + 1;
+		row.holder = request.holder;
+		row.granted_until = request.granted_until
+	:: else
+	fi
+}
 
-/* The row speaks of the claim that this keeper holds, or of the renewal of it whose outcome it does not know. */
+/* States that differ in what is not used any more would count as different. */
+inline clear(request)
+{
+	request.expected = 0;
+	request.holder = NOBODY;
+	request.granted_until = 0
+}
+
+/*
+ * The keeper: its steps, and what it knows.  All but the row, the late writes and
+ * what was issued is the memory of one server.
+ */
+
+mtype = { READ, WRITE, PUBLISH_LIMIT, PUBLISH_WORD, RELEASE, STOPPED };
+
+/* The row speaks of the claim that is held, or of a renewal of it whose outcome is unknown. */
 #define still_mine \
-	((!guard(OWN_NONCE) || row.holder == nonce) && \
-	 (!guard(OWN_GENERATION) || row.generation == mine || unknown && row.generation == mine + 1))
+	((row.holder == nonce || !guard(OWN_NONCE)) && \
+	 (row.generation == mine || unknown && row.generation == mine + 1))
+
+#define generations_left (row.generation < GENERATIONS)
+
+#ifdef LEASE
+#define may_be_granted (now >= row.granted_until)
+#define first_start now
+#define last_start now
+#else
+#define may_be_granted (row.granted_until <= TICKS)
+#if WITHOUT == ABOVE_THE_ROW
+#define first_start 1
+#define last_start TICKS
+#else
+#define first_start row.granted_until
+#define last_start row.granted_until
+#endif
+#endif
 
 #define is_compared \
 	((mine != 0 || guard(COMPARE_GRANT)) && \
 	 (mine == 0 || ask.holder == NOBODY || guard(COMPARE_RENEWAL)) && \
 	 (ask.holder != NOBODY || guard(COMPARE_RELEASE)))
 
+inline end_claim()
+{
+	word[me] = INVALID;
+	mine = 0;
+	unknown = false
+}
+
+inline go_on(next)
+{
+	clear(ask);
+	start = 0;
+	step = next
+}
+
 active [SERVERS] proctype keeper()
 {
 	mtype	step = READ;
 	byte	mine;			/* the generation of the claim that is held; 0 for none */
 	bit		unknown;		/* the outcome of a renewal of it is unknown */
-	byte	place_kept;		/* where the claim starts, or where it was when it was released */
+	byte	start;			/* of the claim that is asked for; in a release, of what is given back */
 	Request	ask;
-	bit		done;
-	byte	i;
 
 end:
 	do
 	/* No claim is held: ask for one. */
 	:: atomic {
-		step == READ && mine == 0 && row.generation < GENERATIONS && row.granted_until <= TICKS && may_be_granted ->
-		any_tick(place_kept, first_start, last_start);
-		any_tick(ask.granted_until, place_kept + 1, TICKS + 1);
+		step == READ && mine == 0 && generations_left && may_be_granted ->
+		any_tick(start, first_start, last_start);
+		any_tick(ask.granted_until, start + 1, TICKS + 1);
 		ask.expected = row.generation;
 		ask.holder = nonce;
 		step = WRITE
 	}
 
-	/* Ask for more time. */
+	/* One is held: ask for more time. */
 	:: atomic {
-		step == READ && mine != 0 && still_mine && row.generation < GENERATIONS ->
+		step == READ && mine != 0 && still_mine && generations_left ->
+		visit(ADOPTED, row.generation != mine);
 		any_tick(ask.granted_until, row.granted_until, TICKS + 1);
 		ask.expected = row.generation;
 		ask.holder = nonce;
-		if
-		:: row.generation != mine -> place(ADOPTED)
-		:: else
-		fi;
 		step = WRITE
 	}
 
-	/* The claim is lost. */
+	/* It is lost. */
 	:: atomic {
 		step == READ && mine != 0 && !still_mine ->
-		word[me] = INVALID;
+		if
+		:: guard(LOSS_ENDS_WORD) -> word[me] = INVALID
+		:: else
+		fi;
 		mine = 0;
 		unknown = false
 	}
 
-	/* A clean stop: no more ids, and then what is left of the time is given back. */
+	/* A clean stop: no more ids; then the time that is left is given back. */
 	:: atomic {
 		step == READ && mine != 0 ->
-		place_kept = (guard(RELEASE_ABOVE) -> word[me] : word[me] - 1);
+		start = word[me];
 		if
-		:: guard(WORD_ENDS_FIRST) -> word[me] = INVALID
+		:: guard(STOP_ENDS_WORD) -> word[me] = INVALID
 		:: else
+		fi;
+		if
+		:: guard(RELEASE_ABOVE)
+		:: else -> start--
 		fi;
 		step = RELEASE
 	}
 	:: atomic {
-		step == RELEASE && still_mine && row.generation < GENERATIONS ->
+		step == RELEASE && still_mine && generations_left ->
 		ask.expected = row.generation;
 		ask.holder = NOBODY;
-		ask.granted_until = place_kept;
-		if
-		:: place_kept < row.granted_until -> place(SHORTENED)
-		:: else
-		fi;
+		ask.granted_until = start;
 		step = WRITE
 	}
 	:: atomic {
 		step == RELEASE && !still_mine ->
-		step = STOPPED
+		end_claim();
+		go_on(STOPPED)
 	}
 
 	/* The registry answers. */
 	:: atomic {
 		step == WRITE ->
-		execute(ask, is_compared, done);
+		visit(REFUSED, row.generation != ask.expected);
+		visit(SHORTENED, row.generation == ask.expected && row.granted_until > ask.granted_until);
+		execute(ask, is_compared);
 		if
-		:: done && ask.holder != NOBODY -> step = PUBLISH
-		:: done && ask.holder == NOBODY -> step = STOPPED
-		:: !done && ask.holder != NOBODY -> step = READ; place_kept = 0
-		:: else -> step = RELEASE
-		fi;
-		if
-		:: step != PUBLISH -> clear(ask)
-		:: else
-		fi;
-		done = false
-	}
-
-	/* The answer does not come. */
-	:: atomic {
-		step == WRITE && lost < LOST ->
-		lost++;
-		copy(late[me], ask);
-		is_late[me] = true;
-		if
-		:: ask.holder == NOBODY -> step = STOPPED
-		:: ask.holder != NOBODY && guard(CONFIRMED) -> step = READ; unknown = mine != 0; place_kept = 0
-		:: else -> step = PUBLISH
-		fi;
-		if
-		:: step != PUBLISH -> clear(ask)
-		:: else
+		:: written && ask.holder != NOBODY -> step = PUBLISH_LIMIT
+		:: written && ask.holder == NOBODY -> end_claim(); go_on(STOPPED)
+		:: !written && ask.holder != NOBODY -> go_on(READ)
+		:: !written && ask.holder == NOBODY -> clear(ask); step = RELEASE
 		fi
 	}
 
-	/* The write is confirmed: the backends may know. */
+	/* Its answer is lost. */
 	:: atomic {
-		step == PUBLISH && (mine != 0 || guard(WORD_COMES_LAST)) ->
+		step == WRITE && lost < LOST ->
+		lost++;
+		late[me].expected = ask.expected;
+		late[me].holder = ask.holder;
+		late[me].granted_until = ask.granted_until;
+		is_late[me] = true;
+		if
+		:: ask.holder == NOBODY -> end_claim(); go_on(STOPPED)
+		:: ask.holder != NOBODY && guard(CONFIRMED) -> unknown = mine != 0; go_on(READ)
+		:: else -> step = PUBLISH_LIMIT
+		fi
+	}
+
+	/* The write is confirmed: now the backends may know. */
+	:: atomic {
+		step == PUBLISH_LIMIT ->
 		limit[me] = ask.granted_until;
 		if
 		:: mine == 0 -> step = PUBLISH_WORD
-		:: else -> mine = ask.expected + 1; unknown = false; clear(ask); step = READ
+		:: else -> mine = ask.expected + 1; unknown = false; go_on(READ)
 		fi
 	}
 	:: atomic {
 		step == PUBLISH_WORD ->
-		word[me] = place_kept;
+		word[me] = start;
 		mine = ask.expected + 1;
-		place_kept = 0;
-		clear(ask);
-		step = READ
+		go_on(READ)
 	}
 
-	:: atomic {
-		step == STOPPED && (mine != 0 || word[me] != INVALID) ->
-		word[me] = INVALID;
-		mine = 0;
-		unknown = false;
-		place_kept = 0
-	}
-
-	/* A crash, or a stop; and a start. */
+	/* A crash, wherever it stands; or a start after a stop. */
 	:: atomic {
 		life[0] + life[1] < CRASHES ->
 		life[me]++;
-		word[me] = INVALID;
 		limit[me] = 0;
-		for (i : 0 .. BACKENDS - 1) {
-			seen[me + SERVERS * i].word = 0;
-			seen[me + SERVERS * i].limit = 0
+		for (each : 0 .. BACKENDS - 1) {
+			seen[me + SERVERS * each].word = 0;
+			seen[me + SERVERS * each].limit = 0
 		}
-		i = 0;
-		mine = 0;
-		unknown = false;
-		place_kept = 0;
-		clear(ask);
+		end_claim();
+		go_on(READ)
+	}
+
+	/* Asks again after a stop in the memory that backends of before may have read. */
+	:: atomic {
+		!guard(NEW_MEMORY) && step == STOPPED ->
 		step = READ
 	}
 	od
 }
 
-#define b (_pid - SERVERS)
+/*
+ * A backend.  The limit that it has read is never too high at the swap, since only
+ * a new memory lowers it; a claim that has ended or changed makes the swap fail.
+ */
+
+#define mine_seen seen[_pid - SERVERS]
+
+#ifdef LEASE
+#define may_issue (now < limit[me] && mine_seen.word <= now)	/* before the deadline */
+#define first_tick now
+#define last_tick now
+#else
+#define may_issue (mine_seen.word < limit[me])
+#define first_tick mine_seen.word
+#if WITHOUT == BELOW_THE_LIMIT
+#define last_tick TICKS
+#else
+#define last_tick (mine_seen.limit - 1)
+#endif
+#endif
+
+#ifdef PROMPT
+#define may_still_issue may_issue
+#else
+#define may_still_issue true
+#endif
 
 active [SERVERS * BACKENDS] proctype backend()
 {
-	byte	tick;
-
 end:
 	do
 	:: atomic {
-		seen[b].word == 0 && word[me] != INVALID ->
-		seen[b].word = word[me]
+		mine_seen.word == 0 && word[me] != INVALID ->
+		mine_seen.word = word[me]
 	}
 	:: atomic {
-		seen[b].word != 0 && seen[b].limit == 0 ->
+		mine_seen.word != 0 && mine_seen.limit == 0 ->
 		if
-		:: may_issue -> seen[b].limit = limit[me]
-		:: else -> seen[b].word = 0
+		:: may_issue -> mine_seen.limit = limit[me]
+		:: else -> mine_seen.word = 0
 		fi
 	}
 	:: atomic {
-		seen[b].limit != 0 ->
+		mine_seen.limit != 0 ->
 		if
-		:: word[me] == seen[b].word || !guard(COMPARE_WORD) ->
+		:: (word[me] == mine_seen.word || !guard(COMPARE_WORD)) && may_still_issue ->
 			any_tick(tick, first_tick, last_tick);
 			word[me] = tick + 1;
 			assert(!issued[tick]);
 			issued[tick] = true;
-#if REACH == BOTH_ISSUE
-			has_issued[me] = true;
-			assert(!has_issued[0] || !has_issued[1]);
+#ifdef REACH
+			turns = turns + (issuer != me);
+			issuer = me;
 #endif
-			tick = 0
+			visit(BOTH_ISSUE, turns == 2);
+			visit(ISSUE_IN_TURNS, turns == 3);
+			visit(ISSUE_WHEN_LOST, row.holder != nonce && row.holder != NOBODY);
+			visit(ISSUE_AFTER_CRASH, life[me] > 0)
 		:: else
 		fi;
-		seen[b].word = 0;
-		seen[b].limit = 0
+		mine_seen.word = 0;
+		mine_seen.limit = 0
 	}
 	od
 }
 
-/* What was on its way when the connection was lost arrives. */
+/* What was on its way when the connection was lost may arrive. */
 active [SERVERS] proctype network()
 {
-	bit		done;
-
 end:
 	do
 	:: atomic {
-		is_late[_pid % SERVERS] ->
-		execute(late[_pid % SERVERS], guard(COMPARE_LATE), done);
-		if
-		:: done -> place(DONE_LATE)
-		:: else
-		fi;
-		done = false;
-		clear(late[_pid % SERVERS]);
-		is_late[_pid % SERVERS] = false
+		is_late[me] ->
+		execute(late[me], guard(COMPARE_LATE));
+		visit(DONE_LATE, written);
+		clear(late[me]);
+		is_late[me] = false
 	}
 	od
 }
