@@ -12,12 +12,12 @@ use warnings FATAL => 'all';
 no warnings 'portable';
 
 use File::Basename;
+use IO::Select;
 use IO::Socket::INET;
 use IPC::Run;
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
-use Socket qw(SOL_SOCKET SO_RCVTIMEO);
 use Time::HiRes qw(usleep);
 
 my $jar = '/usr/share/java/zookeeper.jar';
@@ -108,7 +108,8 @@ sub start
 
 	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
 
-	until ($self->ask('srvr') =~ /^Mode: standalone$/m)
+	# A connection that comes too early may be left without an answer.
+	until ($self->ask('srvr', 0.5) =~ /^Mode: standalone$/m)
 	{
 		if (waitpid($pid, WNOHANG) == $pid)
 		{
@@ -167,25 +168,26 @@ sub resume
 	return;
 }
 
-# Sends bytes over a connection of its own; what came back until its end, nothing where there is no server.
+# Sends bytes over a connection of its own; what came back until its end, or until for so many seconds nothing
+# came; nothing where there is no server.
 sub exchange
 {
-	my ($self, $bytes) = @_;
+	my ($self, $bytes, $patience) = @_;
 	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) // return '';
 	my $answer = '';
 
-	setsockopt $socket, SOL_SOCKET, SO_RCVTIMEO, pack('l!l!', $PostgreSQL::Test::Utils::timeout_default, 0);
+	$patience //= $PostgreSQL::Test::Utils::timeout_default;
 	syswrite $socket, $bytes;
-	1 while sysread $socket, $answer, 65536, length $answer;
+	1 while IO::Select->new($socket)->can_read($patience) && sysread $socket, $answer, 65536, length $answer;
 	return $answer;
 }
 
 # The answer to one of the commands of four letters.
 sub ask
 {
-	my ($self, $command) = @_;
+	my ($self, $command, $patience) = @_;
 
-	return $self->exchange($command);
+	return $self->exchange($command, $patience);
 }
 
 # The ids of all sessions, in hexadecimal digits; also of those whose client has no connection now.
