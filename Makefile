@@ -31,7 +31,7 @@ ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isol
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake \
 	--temp-instance=./tmp_check_iso --temp-config=test/snowflake.conf --encoding=UTF8 --no-locale
 
-EXTRA_CLEAN = tmp_check test/unit/build test/simulation/build bench/build
+EXTRA_CLEAN = tmp_check test/unit/build test/model/build test/simulation/build bench/build
 
 PG_CONFIG = pg_config
 CORE_FLAGS = -std=c++20 -Wall -Wextra -fno-exceptions -fno-rtti
