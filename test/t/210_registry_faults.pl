@@ -1,137 +1,228 @@
-# What may happen to servers that hold claims, to the registry and to the network
-# between them, with clients writing all the while: a copy beside its original, a
-# keeper that stands still, a registry that is away, answers that are lost.
+# What may happen between servers that hold claims and their registry, with
+# clients writing all the while: a copy beside its original, a keeper that stands
+# still, a registry that is away, a network that is cut, answers that are lost.
 #
-# Every id is recorded; in the end none is there twice, over all servers.  Nobody
-# lends a hand: what comes again comes by itself.
+# Every id is recorded, and in the end none is there twice, over all servers.
+# What comes again comes by itself.
 
 use strict;
 use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
+use Snowflake::Holder;
 use Snowflake::Ledger;
 use Snowflake::Proxy;
-use Snowflake::Server;
+use Snowflake::Registry;
 use Test::More;
 
 my $ledger = Snowflake::Ledger->new;
-my $registry = Snowflake::Server->new('registry', ledger => $ledger);
+my $registry = Snowflake::Registry->new('registry');
 
 $registry->init;
-$registry->configure('snowflake.node_id' => undef);
 $registry->start;
-$registry->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 
 my $proxy = Snowflake::Proxy->new($registry->host, $registry->port);
-my $address = 'postgresql://' . $registry->host =~ s{/}{%2F}gr . ':' . $registry->port . '/postgres';
-
-# A new server with the registry; it is running.
-sub new_server
-{
-	my ($name, $node_id, %settings) = @_;
-	my $server = Snowflake::Server->new($name, ledger => $ledger);
-
-	$server->init(allows_streaming => 1);
-	$server->configure(
-		'snowflake.node_id' => $node_id,
-		'snowflake.registry' => $address,
-		'snowflake.claim_window' => '3s',
-		%settings);
-	$server->start;
-	$server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
-	return $server;
-}
-
-# A copy of a running server's data directory, with its settings; it is not started.
-sub copy_of
-{
-	my ($original, $name) = @_;
-	my $copy = Snowflake::Server->new($name);
-
-	$original->backup($name);
-	$copy->init_from($original, $name, has_streaming => 0);
-	$copy->{line} = $name;
-	return $copy;
-}
-
-sub wait_for_claim
-{
-	my ($server, $state) = @_;
-
-	$server->poll_query_until('postgres', "SELECT claim = '$state' FROM snowflake_stat")
-	  or die $server->name . qq{'s claim did not become "$state"};
-	return;
-}
-
-# What the registry says of a number.
-sub claim_of
-{
-	my ($node, $expression) = @_;
-
-	return $registry->safe_psql('postgres', "SELECT $expression FROM snowflake_claims WHERE node = $node");
-}
-
-# No ids, and the error names the holder.
-sub refused_for
-{
-	my ($server, $holder, $name) = @_;
-	my $port = $holder->port;
-	my $directory = $holder->data_dir;
-
-	$server->refuses('SELECT snowflake_nextval()', qr/node number \d+ is held by \S+:$port, \Q$directory\E, since /, $name);
-	return;
-}
-
-# The process that holds the claim; it has no session.
-sub keeper_of
-{
-	my ($server) = @_;
-	my ($pid) = grep { $_ } map { /^\s*(\d+)\s+$server->{_pid}\s.*snowflake keeper/ && $1 } qx{ps -A -o pid,ppid,args};
-
-	die 'there is no keeper' unless $pid;
-	return $pid;
-}
+my %new = (registry => $registry, ledger => $ledger);
 
 # A copy beside its original, any number: two numbers.
-my $any = new_server('any', 'auto');
+my $any = Snowflake::Holder->new('any', %new);
 
+$any->init(allows_streaming => 1);
+$any->begin;
 $any->start_clients(qw(single batch));
 $any->wait_for_clients(4096);
 
-my $any_copy = copy_of($any, 'any_copy');
+my $any_copy = $any->copy('any_copy');
 
-$any_copy->start;
+$any_copy->begin;
 $any_copy->start_clients(qw(single batch));
 $_->wait_for_clients(20_000) foreach $any, $any_copy;
-isnt($any_copy->stat('node_id'), $any->stat('node_id'), 'a copy beside its original, auto: another number');
-is($_->stat('claim'), 'held', $_->name . ' holds a claim') foreach $any, $any_copy;
+isnt($any_copy->held, $any->held, 'a copy beside its original, auto: another number');
 
-# The same with a fixed number: the copy is refused, until the original gives the number back.
-my $fixed = new_server('fixed', 7, 'snowflake.registry' => "postgresql://127.0.0.1:@{[ $proxy->port ]}/postgres");
+# A fixed number: the copy is refused until the original has given it back.  The original reaches the registry through the proxy.
+my $fixed = Snowflake::Holder->new('fixed', %new);
 
-$fixed->{line} = 'number 7';
+$fixed->init(allows_streaming => 1);
+$fixed->configure(
+	'snowflake.node_id' => 7,
+	'snowflake.registry' => $registry->address(host => '127.0.0.1', port => $proxy->port));
+$fixed->begin;
 $fixed->start_clients(qw(single batch));
 $fixed->wait_for_clients(4096);
 
-my $fixed_copy = copy_of($fixed, 'fixed_copy');
+my $fixed_copy = $fixed->copy('fixed_copy');
 
-$fixed_copy->configure('snowflake.registry' => $address);
+$fixed_copy->configure('snowflake.registry' => $registry->address);
 $fixed_copy->start;
-refused_for($fixed_copy, $fixed, 'a copy beside its original, fixed number');
+$fixed_copy->refused_for($fixed, 'a copy beside its original, fixed number');
 $fixed->wait_for_clients(20_000);
-is($fixed->stat('claim'), 'held', 'the original goes on');
+is($fixed->held, 7, 'the original goes on');
 is($fixed_copy->stat('ids'), 0, 'the copy has made no id');
 $fixed->finish_clients;
+$_->{line} = 'number 7' foreach $fixed, $fixed_copy;
+$fixed->take(1000);
 $fixed->stop;
-$fixed_copy->{line} = 'number 7';
-wait_for_claim($fixed_copy, 'held');
+is($fixed_copy->held, 7, 'the copy has the number when the original has given it back');
 $fixed_copy->take(1000);
 $fixed->start;
-refused_for($fixed, $fixed_copy, 'the original beside its copy');
+$fixed->refused_for($fixed_copy, 'the original beside its copy');
 $fixed_copy->stop;
-wait_for_claim($fixed, 'held');
+is($fixed->held, 7, 'the original has it again');
 $fixed->take(1000);
 
+# The keeper stands still for a moment: the same claim goes on.
+$fixed->{line} = 'fixed';
+$fixed_copy->{line} = 'fixed_copy';
+$fixed->start_clients(qw(single batch));
+$fixed->wait_for_clients(4096);
+
+my $since = $registry->claim(7, 'since');
+my $generation = $registry->claim(7, 'generation');
+my $keeper = $fixed->keeper;
+
+kill 'STOP', $keeper;
+$registry->wait_for_claim(7, "alive_until - clock_timestamp() < interval '1.5 s'");
+kill 'CONT', $keeper;
+$registry->wait_for_claim(7, "generation > $generation + 1");
+$fixed->goes_on;
+is($registry->claim(7, 'since'), $since, 'the keeper stood still for a moment: the same claim goes on');
+
+# Another takes the number while its holder, whose ids are over, does not know.
+sub taken_by_the_copy
+{
+	my ($why, $end) = @_;
+	my $granted_until = $registry->claim(7, 'granted_until');
+
+	$fixed_copy->start;
+	is($fixed_copy->held, 7, "$why: another has its number");
+	$fixed_copy->start_clients(qw(single batch));
+	$fixed_copy->wait_for_clients(4096);
+
+	my $log = $fixed->log_position;
+
+	$end->();
+	$fixed->wait_for_log(qr/claim on node number 7 is lost: node number 7 is held by/, $log);
+	$fixed->refused_for($fixed_copy, "$why, and is over");
+	$fixed_copy->goes_on;
+	is($fixed_copy->held, 7, "$why, and is over: the other goes on");
+	is($fixed->stat("last_timestamp < '$granted_until'"), 't', "$why: no id from granted_until on");
+	is($fixed_copy->value("snowflake_timestamp(@{[ $fixed_copy->first_of_clients ]}) >= '$granted_until'"), 't', "$why: the other begins there");
+	$fixed_copy->finish_clients;
+	$fixed_copy->stop;
+	$fixed->goes_on;
+	return;
+}
+
+# The keeper stands still for longer than the claim.
+kill 'STOP', $keeper;
+$fixed->wait_for_state('lost');
+$fixed->refuses('SELECT snowflake_nextval()',
+	qr/registry grants node number 7 no further than .*claim "lost" since \d{4}-[^;]*: it has not answered in time/s, 'the keeper stands still');
+taken_by_the_copy('the keeper stands still', sub { kill 'CONT', $keeper });
+
+# The registry is away: ids go on up to granted_until, and come again with it.
+my @holders = ($fixed, $any, $any_copy);
+my (%number, %since, %log);
+
+foreach my $holder (@holders)
+{
+	my $number = $number{$holder} = $holder->held;
+
+	$holder->reconfigure('snowflake.claim_window' => '5s');
+	$registry->wait_for_claim($number, "granted_until - clock_timestamp() > interval '3.5 s'");
+	$since{$holder} = $registry->claim($number, 'since');
+	$log{$holder} = $holder->log_position;
+}
+$registry->stop('immediate');
+
+my $stopped = $fixed->value('clock_timestamp()');
+
+$_->wait_for_log(qr/claim on node number \d+ is suspended: .*Ids can be made up to/s, $log{$_}) foreach @holders;
+foreach my $holder (@holders)
+{
+	my $name = $holder->name . ' without the registry';
+
+	$holder->wait_for_state('lost');
+	$holder->refuses('SELECT snowflake_nextval()', qr/registry grants node number \d+ no further than .*claim "lost" since \d{4}-/s, $name);
+	is($holder->stat("last_timestamp > '$stopped'"), 't', "$name: ids went on");
+}
+$registry->start;
+foreach my $holder (@holders)
+{
+	my $name = $holder->name . ' with the registry again';
+
+	$holder->goes_on;
+	is($holder->stat('node_id'), $number{$holder}, "$name: the same number");
+	is($registry->claim($number{$holder}, 'since'), $since{$holder}, "$name: the same claim");
+}
 $_->finish_clients foreach $any, $any_copy;
-$ledger->check('registry, faults');
+
+# The network is cut for longer than the claim.  What was sent arrives afterwards.
+$fixed->reconfigure('snowflake.claim_window' => '3s');
+$log{$fixed} = $fixed->log_position;
+$proxy->stop_passing;
+$fixed->wait_for_log(qr/claim on node number 7 is suspended: the registry has not answered in time/, $log{$fixed});
+$fixed->wait_for_state('lost');
+taken_by_the_copy('the network is cut', sub { $proxy->pass_again });
+
+# Nobody else wants the number: the same claim goes on.
+$since = $registry->claim(7, 'since');
+$proxy->stop_passing;
+$fixed->wait_for_state('lost');
+$proxy->pass_again;
+$fixed->goes_on;
+is($registry->claim(7, 'since'), $since, 'the network was cut: the same claim goes on');
+
+# Begins something, waits until a server waits for a lock to write its claim in the registry, and ends it; then that is written.
+sub while_writing
+{
+	my ($lock, $begin, $end) = @_;
+	my $session = $registry->background_psql('postgres', on_error_stop => 0);
+
+	$session->query("BEGIN; $lock");
+	$begin->();
+	$registry->poll_query_until('postgres',
+		q{SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'snowflake keeper' AND wait_event_type = 'Lock'})
+	  or die 'no claim was to be written';
+	$end->();
+	$session->query('COMMIT');
+	$session->quit;
+	return;
+}
+
+my $lock_claim = 'SELECT 1 FROM snowflake_registry_claim WHERE node = 7 FOR UPDATE';
+
+# A renewal is carried out and its answer is lost: the same claim goes on.
+foreach my $loss ('its connection', 'the time to wait for it')
+{
+	$log{$fixed} = $fixed->log_position;
+	$generation = $registry->claim(7, 'generation');
+	while_writing($lock_claim, sub { }, sub { $proxy->stop_passing_answers });
+	$registry->wait_for_claim(7, "generation > $generation");
+	$proxy->cut if $loss eq 'its connection';
+	$fixed->wait_for_log(qr/claim on node number 7 is suspended/, $log{$fixed});
+	$proxy->pass_again;
+	$registry->wait_for_claim(7, "generation > $generation + 1");
+	$fixed->goes_on;
+	is($registry->claim(7, 'since'), $since, "a renewal's answer is lost with $loss: the same claim goes on");
+}
+
+# A renewal is carried out when the claim is over.
+while_writing($lock_claim, sub { }, sub { $fixed->wait_for_state('lost') });
+$fixed->goes_on;
+is($registry->claim(7, 'since'), $since, 'a renewal is carried out late: the same claim goes on');
+$fixed->finish_clients;
+
+# A grant is carried out and its answer is lost: the number is not lost with it.
+$_->stop foreach @holders;
+$any->configure('snowflake.registry' => $registry->address(host => '127.0.0.1', port => $proxy->port));
+while_writing('LOCK TABLE snowflake_registry_claim IN SHARE MODE', sub { $any->start }, sub { $proxy->stop_passing_answers });
+$registry->poll_query_until('postgres', q{SELECT count(*) = 1 FROM snowflake_claims WHERE state = 'held'}) or die 'no number was granted';
+is($any->stat('claim'), 'none', 'a grant whose answer is lost is none');
+$proxy->cut;
+$proxy->pass_again;
+is($any->held, $registry->value(q{node FROM snowflake_claims WHERE state <> 'free'}), 'a grant\'s answer is lost: it has this number');
+$any->take_in_the_end(1000);
+
+$ledger->check('faults of servers, registry and network');
 done_testing();

@@ -1,0 +1,133 @@
+# A server whose node number a registry grants.
+#
+#     my $server = Snowflake::Holder->new('one', registry => $registry, ledger => $ledger);
+#     $server->init;
+#     $server->configure('snowflake.node_id' => 7);
+#     $server->begin;
+#
+# The registry is as in Snowflake::Registry.
+
+package Snowflake::Holder;
+
+use strict;
+use warnings FATAL => 'all';
+
+use parent 'Snowflake::Server';
+
+use PostgreSQL::Test::Utils qw(slurp_file);
+use Test::More;
+use Time::HiRes qw(usleep);
+
+sub new
+{
+	my ($class, $name, %params) = @_;
+	my $registry = delete $params{registry};
+	my $self = Snowflake::Server::new($class, $name, %params);
+
+	$self->{registry} = $registry;
+	$self->{settings}->{'snowflake.node_id'} = 'auto';
+	$self->{settings}->{'snowflake.registry'} = $registry->address;
+	$self->{settings}->{'snowflake.claim_window'} = '3s';
+	return $self;
+}
+
+# Starts a server that is new, or a copy.
+sub begin
+{
+	my ($self) = @_;
+
+	$self->start;
+	$self->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS snowflake');
+	return;
+}
+
+# A copy of its data directory as it is now, with its settings and a line of its own; not started.
+sub copy
+{
+	my ($self, $name, %params) = @_;
+	my $copy = Snowflake::Holder->new($name, registry => $self->{registry});
+
+	$self->backup($name);
+	$copy->init_from($self, $name, has_streaming => 0, %params);
+	$copy->{line} = $name;
+	return $copy;
+}
+
+# Waits until snowflake_stat shows the claim so.
+sub wait_for_state
+{
+	my ($self, $state) = @_;
+
+	$self->poll_query_until('postgres', "SELECT claim = '$state' FROM snowflake_stat") or die $self->name . ": the claim is not $state";
+	return;
+}
+
+# Waits until there is a claim; its number.
+sub held
+{
+	my ($self) = @_;
+
+	$self->wait_for_state('held');
+	return $self->stat('node_id');
+}
+
+# Waits until there is a claim, and clients that were started are given ids.
+sub goes_on
+{
+	my ($self) = @_;
+
+	$self->wait_for_state('held');
+	$self->wait_for_clients(4096);
+	return;
+}
+
+# Waits until ids can be made, and takes some.
+sub take_in_the_end
+{
+	my ($self, $count) = @_;
+	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
+
+	for (;;)
+	{
+		my ($status, $out, $err) = $self->psql('postgres', 'SELECT snowflake_nextval()');
+
+		if ($status == 0)
+		{
+			$self->record($out);
+			return $self->take($count);
+		}
+		die $self->name . ": no ids come: $err" if $tries-- == 0;
+		usleep(100_000);
+	}
+}
+
+# There are no ids, and the error names the holder.
+sub refused_for
+{
+	my ($self, $holder, $name) = @_;
+	my ($port, $directory) = ($holder->port, $holder->data_dir);
+
+	$self->refuses('SELECT snowflake_nextval()', qr/node number \d+ is held by \S+:$port, \Q$directory\E, since /, $name);
+	return;
+}
+
+# The lowest id that its clients were given.
+sub first_of_clients
+{
+	my ($self) = @_;
+	my ($first) = sort { $a <=> $b } map { slurp_file($_->{file}) =~ /^(\d+)\n/ } @{ $self->{clients} };
+
+	return $first;
+}
+
+# The process that holds the claim; it has no session.
+sub keeper
+{
+	my ($self) = @_;
+	my ($pid) = map { /^\s*(\d+)\s+$self->{_pid}\s.*snowflake keeper/ } split /\n/, qx{ps -A -o pid,ppid,args};
+
+	die $self->name . ' has no keeper' unless defined $pid;
+	return $pid;
+}
+
+1;
