@@ -14,7 +14,8 @@
  * The answer to a write may be lost; the write is then done at any time later,
  * after the keeper's next one or after its death too, or never.  A server may
  * crash at every step, and starts again after a crash or a stop: its memory is
- * gone, its nonce is new.
+ * gone, its nonce is new.  A keeper that was ended by hand has released its claim,
+ * and comes back in the memory that backends still use.
  *
  * Abstracted, each to something that may do more than the real thing:
  *	clocks		There are none.  Where a server looks at one, any tick may come
@@ -22,8 +23,9 @@
  *	alive_until	May have passed at any time: nobody is refused a grant because
  *				another holder is alive.
  *	window		A claim reaches any way ahead; a renewal need not gain anything.
- *	cell		The server's own durable limit, and what it knows of its own ids,
- *				would only keep ids back: left out.
+ *	cell		The server's own durable limit would only keep ids back, but for one
+ *				thing: in one memory no claim starts below a limit that was
+ *				published in it.  All that is granted counts as reserved.
  *	sequence	One id in each tick.  So the word is a tick: the first one that is
  *				left.
  *
@@ -74,7 +76,7 @@
 #define LOSS_ENDS_WORD		8
 #define STOP_ENDS_WORD		9
 #define RELEASE_ABOVE		10
-#define NEW_MEMORY			11
+#define ABOVE_THE_CELL		11
 #define BELOW_THE_LIMIT		12
 #define COMPARE_WORD		13
 #ifndef WITHOUT
@@ -132,6 +134,8 @@ byte lost;
 byte life[SERVERS];
 byte word[SERVERS];			/* the first tick that is left, or INVALID */
 byte limit[SERVERS];		/* ticks below this one may be issued */
+byte cell[SERVERS];			/* the highest limit that was published */
+byte used[SERVERS];			/* the end of the last tick that was issued under the claim */
 Seen seen[SERVERS * BACKENDS];
 
 bit issued[TICKS + 1];
@@ -187,7 +191,7 @@ inline clear(request)
  * what was issued is the memory of one server.
  */
 
-mtype = { READ, WRITE, PUBLISH_LIMIT, PUBLISH_WORD, RELEASE, STOPPED };
+mtype = { READ, WRITE, PUBLISH_LIMIT, PUBLISH_WORD, RELEASE };
 
 /* The row speaks of the claim that is held, or of a renewal of it whose outcome is unknown. */
 #define still_mine \
@@ -216,17 +220,36 @@ mtype = { READ, WRITE, PUBLISH_LIMIT, PUBLISH_WORD, RELEASE, STOPPED };
 	 (mine == 0 || ask.holder == NOBODY || guard(COMPARE_RENEWAL)) && \
 	 (ask.holder != NOBODY || guard(COMPARE_RELEASE)))
 
-inline end_claim()
+inline raise_cell()
+{
+	if
+	:: limit[me] > cell[me] -> cell[me] = limit[me]
+	:: else
+	fi
+}
+
+inline end_word()
 {
 	word[me] = INVALID;
+	limit[me] = 0
+}
+
+inline end_claim()
+{
+	end_word();
+	used[me] = 0;
 	mine = 0;
-	unknown = false
+	unknown = false;
+	start = 0
 }
 
 inline go_on(next)
 {
 	clear(ask);
-	start = 0;
+	if
+	:: mine == 0 -> start = 0
+	:: else
+	fi;
 	step = next
 }
 
@@ -235,7 +258,7 @@ active [SERVERS] proctype keeper()
 	mtype	step = READ;
 	byte	mine;			/* the generation of the claim that is held; 0 for none */
 	bit		unknown;		/* the outcome of a renewal of it is unknown */
-	byte	start;			/* of the claim that is asked for; in a release, of what is given back */
+	byte	start;			/* of the claim that is asked for or held */
 	Request	ask;
 
 end:
@@ -264,24 +287,26 @@ end:
 	:: atomic {
 		step == READ && mine != 0 && !still_mine ->
 		if
-		:: guard(LOSS_ENDS_WORD) -> word[me] = INVALID
+		:: guard(LOSS_ENDS_WORD) -> end_word()
 		:: else
 		fi;
+		used[me] = 0;
 		mine = 0;
-		unknown = false
+		unknown = false;
+		start = 0
 	}
 
 	/* A clean stop: no more ids; then the time that is left is given back. */
 	:: atomic {
 		step == READ && mine != 0 ->
-		start = word[me];
 		if
-		:: guard(STOP_ENDS_WORD) -> word[me] = INVALID
+		:: used[me] > start -> start = used[me] - !guard(RELEASE_ABOVE)
 		:: else
 		fi;
+		used[me] = 0;
 		if
-		:: guard(RELEASE_ABOVE)
-		:: else -> start--
+		:: guard(STOP_ENDS_WORD) -> end_word()
+		:: else
 		fi;
 		step = RELEASE
 	}
@@ -295,7 +320,7 @@ end:
 	:: atomic {
 		step == RELEASE && !still_mine ->
 		end_claim();
-		go_on(STOPPED)
+		go_on(READ)
 	}
 
 	/* The registry answers. */
@@ -306,9 +331,9 @@ end:
 		execute(ask, is_compared);
 		if
 		:: written && ask.holder != NOBODY -> step = PUBLISH_LIMIT
-		:: written && ask.holder == NOBODY -> end_claim(); go_on(STOPPED)
+		:: written && ask.holder == NOBODY -> end_claim(); go_on(READ)
 		:: !written && ask.holder != NOBODY -> go_on(READ)
-		:: !written && ask.holder == NOBODY -> clear(ask); step = RELEASE
+		:: !written && ask.holder == NOBODY -> go_on(RELEASE)
 		fi
 	}
 
@@ -321,7 +346,7 @@ end:
 		late[me].granted_until = ask.granted_until;
 		is_late[me] = true;
 		if
-		:: ask.holder == NOBODY -> end_claim(); go_on(STOPPED)
+		:: ask.holder == NOBODY -> end_claim(); go_on(READ)
 		:: ask.holder != NOBODY && guard(CONFIRMED) -> unknown = mine != 0; go_on(READ)
 		:: else -> step = PUBLISH_LIMIT
 		fi
@@ -333,12 +358,16 @@ end:
 		limit[me] = ask.granted_until;
 		if
 		:: mine == 0 -> step = PUBLISH_WORD
-		:: else -> mine = ask.expected + 1; unknown = false; go_on(READ)
+		:: else -> raise_cell(); mine = ask.expected + 1; unknown = false; go_on(READ)
 		fi
 	}
 	:: atomic {
 		step == PUBLISH_WORD ->
-		word[me] = start;
+		if
+		:: cell[me] > start && guard(ABOVE_THE_CELL) -> word[me] = cell[me]
+		:: else -> word[me] = start
+		fi;
+		raise_cell();
 		mine = ask.expected + 1;
 		go_on(READ)
 	}
@@ -347,7 +376,7 @@ end:
 	:: atomic {
 		life[0] + life[1] < CRASHES ->
 		life[me]++;
-		limit[me] = 0;
+		cell[me] = 0;
 		for (each : 0 .. BACKENDS - 1) {
 			seen[me + SERVERS * each].word = 0;
 			seen[me + SERVERS * each].limit = 0
@@ -355,18 +384,12 @@ end:
 		end_claim();
 		go_on(READ)
 	}
-
-	/* Asks again after a stop in the memory that backends of before may have read. */
-	:: atomic {
-		!guard(NEW_MEMORY) && step == STOPPED ->
-		step = READ
-	}
 	od
 }
 
 /*
- * A backend.  The limit that it has read is never too high at the swap, since only
- * a new memory lowers it; a claim that has ended or changed makes the swap fail.
+ * A backend.  A claim that has ended or changed makes the swap fail, since no later
+ * one begins at a word that can be swapped for a tick below an earlier limit.
  */
 
 #define mine_seen seen[_pid - SERVERS]
@@ -412,6 +435,7 @@ end:
 		:: (word[me] == mine_seen.word || !guard(COMPARE_WORD)) && may_still_issue ->
 			any_tick(tick, first_tick, last_tick);
 			word[me] = tick + 1;
+			used[me] = tick + 1;
 			assert(!issued[tick]);
 			issued[tick] = true;
 #ifdef REACH
