@@ -46,14 +46,10 @@ is_own(const Claim &claim, const Holder &me, const Grant &held)
 	if (claim.generation < held.generation)
 
 		/* Restored.  What it knows of another holder ended before this server's grant began. */
-		return claim.holder.is(me) || claim.granted_until_us <= held.start_us;
+		return (claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us) || claim.granted_until_us <= held.start_us;
 
-	/*
-	 * Another with this server's nonce (a copy of a running machine) would be
-	 * one generation ahead as well; an answer that is missing tells them apart.
-	 */
-	return claim.holder.is(me) &&
-		(claim.generation == held.generation || (held.is_outcome_unknown && claim.generation == held.generation + 1));
+	/* A fence that is further than it was granted is another's who was granted that by a registry that has forgotten it. */
+	return claim.holder.is(me) && claim.generation == held.generation && claim.granted_until_us <= held.granted_until_us;
 }
 
 }  // namespace
@@ -73,8 +69,20 @@ decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
 	if (is_too_far(next->granted_until_us, registry))
 		return Verdict::too_far;
 	next->since_us = registry.clock_us;
-	*grant = {claim.node, next->generation, start_us, next->granted_until_us, false};
+	*grant = {claim.node, next->generation, start_us, next->granted_until_us, 0};
 	return Verdict::write;
+}
+
+/*
+ * One with this server's nonce but another (a copy of a running machine) goes
+ * one generation ahead as well; only what was asked for and not answered is adopted.
+ */
+void
+adopt(const Claim &claim, const Holder &me, Grant *held) noexcept
+{
+	if (claim.holder.is(me) && claim.generation == held->generation + 1 &&
+		claim.granted_until_us >= held->granted_until_us && claim.granted_until_us <= held->asked_until_us)
+		*held = {held->node, claim.generation, held->start_us, claim.granted_until_us, 0};
 }
 
 Verdict
@@ -85,14 +93,13 @@ decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &m
 		return Verdict::held;
 
 	int64_t		wanted_us = std::max(position_us, held.start_us) + shortened(window_us, registry);
-	int64_t		known_us = std::max(claim.granted_until_us, held.granted_until_us);
 
-	if (wanted_us > known_us && is_too_far(wanted_us, registry))
+	if (wanted_us > held.granted_until_us && is_too_far(wanted_us, registry))
 		return Verdict::too_far;
-	*next = successor(claim, held.generation, me, std::max(known_us, wanted_us));
+	*next = successor(claim, held.generation, me, std::max(held.granted_until_us, wanted_us));
 	if (!claim.holder.is(me))
 		next->since_us = registry.clock_us;
-	*grant = {held.node, next->generation, held.start_us, next->granted_until_us, false};
+	*grant = {held.node, next->generation, held.start_us, next->granted_until_us, 0};
 	return Verdict::write;
 }
 

@@ -77,8 +77,8 @@ struct Grant
 	int64_t		start_us;		/* ids from here on ... */
 	int64_t		granted_until_us;	/* ... up to here, exclusive */
 
-	/* The answer to the last request is missing: it may have been carried out. */
-	bool		is_outcome_unknown;
+	/* The furthest fence that was asked for without an answer: it may have been granted.  0: none. */
+	int64_t		asked_until_us;
 };
 
 enum class Verdict
@@ -98,6 +98,13 @@ enum class Verdict
  */
 Verdict		decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
 						 int64_t wanted_from_us, int64_t window_us, Claim *next, Grant *grant) noexcept;
+
+/*
+ * Where an answer is missing, and the registry shows that what was asked for was
+ * granted: takes that into *held.  Called with what was read, before any decision
+ * about a claim that is held.
+ */
+void		adopt(const Claim &claim, const Holder &me, Grant *held) noexcept;
 
 /*
  * Renews what this server holds.  position_us is the end of the newest id's tick,

@@ -31,9 +31,10 @@
  * Memory order.  Whoever publishes a claim stores limit before word (release); a
  * taker loads word (acquire), then limit, then swaps.  Within one claim the limit
  * only grows, so what was checked still holds at the swap; a claim that was ended
- * or changed in between makes the swap fail.  But set_limit() may go back, and
- * then the word can reach the same value again in the later claim: the limit is
- * therefore loaded once more after the swap.
+ * or changed in between makes the swap fail, unless the word has come to the same
+ * value again in a later claim: after set_limit() has gone back, or where the
+ * claim before ended with the last id of a tick.  So claim_count is compared
+ * before and after: it is counted up before a later claim's word is published.
  *
  * Everything outside is handed in as an Environment (see below): PostgreSQL in
  * the server, threads and simulated machines in the tests.  Its functions may
@@ -254,6 +255,7 @@ public:
 
 		for (;;)
 		{
+			uint64_t	claim_count = load(state_.claim_count);
 			uint64_t	old = state_.word.load(std::memory_order_acquire);
 
 			if (!(old & held))
@@ -340,8 +342,8 @@ public:
 												   std::memory_order_acq_rel, std::memory_order_relaxed))
 				continue;
 
-			/* Was the word another claim's that looked the same?  Then these ids lie above its limit: not issued. */
-			if (tick >= load_limit())
+			/* Was the word a later claim's that looked the same?  Its limit was not looked at: not issued. */
+			if (load(state_.claim_count) != claim_count)
 				continue;
 
 			return {Failure::none, next, count, node_of(old), now, tick, 0};

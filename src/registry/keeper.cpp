@@ -463,18 +463,22 @@ claim()
 
 /* The registry has given the number to another. */
 int64_t
-lose(const Claim &known)
+lose(Claim known)
 {
 	Claim		next;
+	RegistryTime registry;
 	Problem		problem = {};
 
 	(void) take_back();
-	show(ClaimState::lost, HolderText(known).text, "");
+	show(ClaimState::lost, known.holder.is(context.me) ?
+		 "another holder had been granted more time under this number, which the registry did not know" : HolderText(known).text, "");
 	/* It may know less than this server does, having been restored. */
-	if (decide_assertion(known, grant, &next))
+	for (int i = 0; i < tries_per_turn && decide_assertion(known, grant, &next); i++)
 	{
 		begin_operation();
-		(void) store->write(known, next, 0, &problem);
+		if (store->write(known, next, 0, &problem) != Written::changed ||
+			!store->read(grant.node, window_us(), &known, &registry, &problem))
+			break;
 	}
 	return 0;
 }
@@ -498,6 +502,7 @@ renew()
 			return next_pause();
 		}
 		complete(&registry);
+		adopt(known, context.me, &grant);
 
 		Verdict		verdict = decide_renewal(known, registry, context.me, position_us(), window_us(), grant, &next, &renewed);
 
@@ -516,7 +521,7 @@ renew()
 			case Written::changed:
 				continue;
 			case Written::unknown:
-				grant.is_outcome_unknown = true;
+				grant.asked_until_us = std::max(grant.asked_until_us, next.granted_until_us);
 				show_failure(problem);
 				return next_pause();
 			case Written::refused:
@@ -545,8 +550,10 @@ release()
 		RegistryTime registry;
 
 		begin_operation();
-		if (!store->read(grant.node, window_us(), &known, &registry, &problem) ||
-			!decide_release(known, context.me, issued_until_us, grant, &next))
+		if (!store->read(grant.node, window_us(), &known, &registry, &problem))
+			break;
+		adopt(known, context.me, &grant);
+		if (!decide_release(known, context.me, issued_until_us, grant, &next))
 			break;
 		if (store->write(known, next, 0, &problem) != Written::changed)
 			break;
@@ -709,10 +716,10 @@ snowflake_keeper(Datum)
 	context.wait = wait_for_store;
 	describe_server(&context.me);
 
-	/* A keeper before this one has left a claim. */
+	/* A keeper before this one has left a claim, and may have asked for more. */
 	grant = shared()->registry.grant;
 	is_claimed = shared()->registry.is_usable;
-	grant.is_outcome_unknown = true;
+	grant.asked_until_us = INT64_MAX;
 
 	PG_exception_stack = &on_error;
 	if (sigsetjmp(on_error, 1) != 0)

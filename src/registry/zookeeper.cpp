@@ -562,10 +562,11 @@ fail_request(Problem *problem, Ended ended, const char *action, const char *path
 {
 	if (session.client_id == 0)
 		return fail(problem, "the session in ZooKeeper has expired");
-	if (answer->is_there)
-		return fail(problem, "could not %s \"%s\" in ZooKeeper: %s", action, path, zerror(answer->result));
+	/* The library answers for a connection that is lost. */
 	if (ended == Ended::broken)
 		return fail_lost(problem);
+	if (answer->is_there)
+		return fail(problem, "could not %s \"%s\" in ZooKeeper: %s", action, path, zerror(answer->result));
 	return fail(problem, "ZooKeeper's server \"%s\" did not answer in time", server);
 }
 
