@@ -127,7 +127,16 @@ run(const char *statement, int parameters, const char *const *values, Problem *p
 	}
 }
 
-/* The same for a statement that returns rows; an error of the registry's is a problem, too. */
+/* An error of the registry's: its primary message. */
+void
+set_error(Problem *problem, const PGresult *result)
+{
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	set_problem(problem, "", message != nullptr ? message : PQresultErrorMessage(result));
+}
+
+/* run() for a statement that returns rows; an error of the registry's is a problem, too. */
 PGresult *
 query(const char *statement, int parameters, const char *const *values, Problem *problem)
 {
@@ -135,8 +144,7 @@ query(const char *statement, int parameters, const char *const *values, Problem 
 
 	if (result != nullptr && PQresultStatus(result) != PGRES_TUPLES_OK)
 	{
-		set_problem(problem, "", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) != nullptr ?
-					PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : PQresultErrorMessage(result));
+		set_error(problem, result);
 		PQclear(result);
 		result = nullptr;
 	}
@@ -337,7 +345,7 @@ write(const Claim &before, const Claim &next, int64_t window_us, Problem *proble
 
 		/* The server is being stopped: its commit may have been made, all the same. */
 		written = state == nullptr || strncmp(state, "57P", 3) == 0 ? Written::unknown : Written::refused;
-		set_problem(problem, "", PQresultErrorMessage(result));
+		set_error(problem, result);
 	}
 	PQclear(result);
 	return written;
