@@ -1,0 +1,474 @@
+# The ordinary life of a registry in PostgreSQL: who gets which number, what the
+# servers and the registry show of it, what a server may do there, and that what
+# keeps it from a number is named.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Holder;
+use Snowflake::Ledger;
+use Snowflake::Registry;
+use Sys::Hostname;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $registry = Snowflake::Registry->new('registry');
+
+$registry->init(allows_streaming => 1);
+$registry->start;
+
+# Four numbers, and servers for them.  A server's line in the ledger is its number's.
+my $ledger = Snowflake::Ledger->new;
+my $layout = 'timestamp:41 datacenter:1 worker:1 sequence:12 epoch:2020-01-01';
+my ($fixed, $first, $second, $third, $fourth) = map { Snowflake::Holder->new($_, registry => $registry, ledger => $ledger) } qw(fixed first second third fourth);
+
+# Longer than any pause of this machine's, where a claim is to be kept; short, where one is waited for.
+my $long = '30s';
+my $short = '1s';
+
+foreach my $server ($first, $fourth)
+{
+	$server->set_clock(0);
+}
+foreach my $server ($fixed, $first, $second, $third, $fourth)
+{
+	$server->init;
+	$server->configure('snowflake.layout' => $layout, 'snowflake.claim_window' => $long);
+}
+
+# The number that a server has in the end.
+sub number_of
+{
+	my ($server) = @_;
+	my $number = $server->held;
+
+	$server->{line} = "number $number";
+	return $number;
+}
+
+# Starts a server that is to have a number; the number.
+sub start_held
+{
+	my ($server, %settings) = @_;
+
+	$server->configure(%settings);
+	$server->begin;
+	return number_of($server);
+}
+
+# Starts a server that is to have none; waits until its keeper has said why, and returns that.
+sub start_without
+{
+	my ($server, $pattern, %settings) = @_;
+	my $log = $server->log_position;
+
+	$server->configure(%settings);
+	$server->begin;
+	$server->wait_for_log($pattern, $log);
+	is($server->stat('claim'), 'none', "no number: $pattern");
+	return $server->log_since($log);
+}
+
+# Ends the keeper; waits until there is another.
+sub end_keeper
+{
+	my ($server) = @_;
+	my $keeper = $server->keeper;
+	my $tries = 20 * $PostgreSQL::Test::Utils::timeout_default;
+
+	kill 'TERM', $keeper or die "could not end the keeper: $!";
+	until (eval { $server->keeper != $keeper })
+	{
+		die 'no keeper comes back' if $tries-- == 0;
+		usleep(50_000);
+	}
+	return;
+}
+
+my $shown = 'postgresql://' . Snowflake::Registry::escape($registry->host) . ':' . $registry->port . '/postgres';
+
+#
+# auto: each another number, those that nobody had first.
+#
+
+is(start_held($fixed, 'snowflake.node_id' => 'datacenter=1,worker=0'), 2, 'parts: a claim for their number');
+$fixed->take(10);
+is(start_held($first), 0, 'auto: the first number');
+is(start_held($second), 1, 'auto: the next');
+is(start_held($third), 3, 'auto: the next that is not held');
+foreach my $server ($first, $second, $third)
+{
+	my ($id) = $server->take(10);
+
+	is($server->value("snowflake_node($id)"), $server->stat('node_id'), 'auto: the ids have the number');
+	is($server->stat(q{node_source || ' ' || claim}), 'auto held', 'auto: as shown');
+}
+like(slurp_file($third->logfile), qr/LOG: .*snowflake registry "\Q$shown\E": node number 3 is claimed.*DETAIL: .*Group "default"; nobody had it before/s, 'the log says which');
+is($registry->value(q{string_agg(node || ' ' || state || ' ' || port, ', ' ORDER BY node) FROM snowflake_claims}),
+	join(', ', map { $_->[0] . ' held ' . $_->[1]->port } [ 0, $first ], [ 1, $second ], [ 2, $fixed ], [ 3, $third ]), 'the registry shows them');
+is($registry->claim(2, q{host || ' ' || data_directory}), hostname() . ' ' . $fixed->data_dir, 'the registry shows where a holder is');
+is($registry->claim(2, q{since <= clock_timestamp() AND since > clock_timestamp() - interval '1 h' AND alive_until > clock_timestamp()
+	AND alive_until <= clock_timestamp() + interval '30 s' AND generation > 0}), 't', 'the registry shows since when');
+is($registry->claim(2, q{granted_until BETWEEN clock_timestamp() + interval '15 s' AND clock_timestamp() + interval '31 s'}), 't', 'granted about a claim window ahead');
+
+# None is left.
+start_without($fourth, qr/WARNING: .*no node number is claimed: all node numbers of group "default", 0 to 3, are held by others/, 'snowflake.claim_window' => $short);
+$fourth->refuses('SELECT snowflake_nextval()',
+	qr/ERROR: .*the registry has granted no node number\nDETAIL: .*"\Q$shown\E", group "default", claim "none" since 20\d\d-.*: all node numbers of group "default", 0 to 3, are held by others.\nHINT: .*snowflake_claims/, 'one server too many');
+is($fourth->stat('node_id IS NULL AND last_id IS NULL AND node_source = \'auto\' AND errors = 1'), 't', 'one server too many: as shown');
+is($fourth->value('snowflake_node(' . $third->take . ')'), 3, 'one server too many: ids can be read');
+
+# Until another stops, and gives its number back with the time that it has not used.
+my $newest = $second->take(10);
+my $end = $second->value("snowflake_timestamp($newest) + interval '1 ms'");
+$second->stop;
+is(number_of($fourth), 1, 'a number that was given back is taken without anybody\'s doing');
+is($fourth->value('snowflake_timestamp(' . $fourth->take . ") >= '$end'"), 't', 'ids go on above those of the holder before');
+$fourth->take(10);
+like(slurp_file($fourth->logfile), qr/node number 1 is claimed.*DETAIL: .*earlier holders had it up to 20\d\d-/s, 'the log says up to when others had it');
+$fourth->reconfigure('snowflake.claim_window' => $long);
+$registry->wait_for_claim(1, q{granted_until > clock_timestamp() + interval '10 s'});
+$registry->wait_for_claim(1, q{alive_until > clock_timestamp() + interval '10 s'});
+pass('a longer claim window counts from a reload on');
+
+$newest = $first->take(10);
+$end = $first->value("snowflake_timestamp($newest) + interval '1 ms'");
+is($registry->claim(0, qq{state || ' ' || (granted_until > '$end'::timestamptz + interval '10 s')}), 'held true', 'granted further than used');
+$first->stop;
+is($registry->claim(0, qq{state || ' ' || (granted_until = '$end')}), 'free true', 'a clean stop gives back what was not used');
+is($registry->claim(0, q{port = 0 AND host = '' AND data_directory = ''}), 't', 'and nobody is the holder');
+$third->stop;
+is(start_held($second), 0, 'auto: of numbers given back the one freed first');
+$second->take(10);
+my $granted = $registry->claim(3, 'granted_until');
+is(start_held($third), 3, 'auto: the other');
+$third->stop;
+is($registry->claim(3, "granted_until = '$granted'"), 't', 'a claim that no id was made under leaves granted_until where it was');
+
+#
+# A fixed number that another holds.
+#
+
+my $holder = $fourth->port . ', ' . $fourth->data_dir;
+my $log = start_without($third, qr/WARNING: .*no node number is claimed: node number 1 is held by \Q@{[ hostname() ]}:$holder\E, since 20\d\d-/,
+	'snowflake.node_id' => 'address:127.0.0.0/30', 'snowflake.claim_window' => $short);
+$third->refuses('SELECT snowflake_nextval()',
+	qr/ERROR: .*the registry has granted no node number\nDETAIL: .*"\Q$shown\E", group "default", claim "none" since 20\d\d-.*: node number 1 is held by \Q@{[ hostname() ]}:$holder\E, since 20\d\d-.*\nHINT: /,
+	'a number that another holds');
+$third->refuses('SELECT snowflake_nextval_batch(2)', qr/granted no node number/, 'a number that another holds: a batch');
+is($third->stat(q{node_id || ' ' || node_source || ' ' || claim}), '1 address none', 'a number that another holds: as shown');
+is($third->value('snowflake_node(' . $fourth->take . ')'), 1, 'a number that another holds: ids can be read');
+$fourth->stop;
+is(number_of($third), 1, 'a number that its holder has given back');
+$third->take(10);
+
+#
+# What steers the generator stays within the grant.
+#
+
+$third->reconfigure('snowflake.claim_window' => $long);
+$registry->wait_for_claim(1, q{granted_until > clock_timestamp() + interval '10 s'});
+$third->safe_psql('postgres', q{SELECT snowflake_advance_past(snowflake_max_id(clock_timestamp() + interval '0.5 s'))});
+$third->take(10);
+$third->refuses(q{SELECT snowflake_advance_past(snowflake_min_id(clock_timestamp() + interval '1 h'))},
+	qr/ERROR: .*id lies beyond what the registry has granted\nDETAIL: .*"\Q$shown\E" has granted time up to 20\d\d-.*\nHINT: /, 'snowflake_advance_past() beyond the grant');
+$third->take(10);
+
+# snowflake_set_limit() below what was issued before, with a clock that is behind: the grant starts above.
+$second->stop;
+is(start_held($first, 'snowflake.node_id' => '0'), 0, 'a fixed number');
+$first->take(10);
+$first->stop;
+$first->step_clock(-60);
+start_held($first);
+$first->safe_psql('postgres', q{SELECT snowflake_set_limit(clock_timestamp() - interval '1 h')});
+$first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is .* behind the snowflake ids\nDETAIL: .*the registry granted it before/, 'a clock behind what others were granted');
+$first->step_clock(60);
+$first->take(10);
+$first->refuses(q{SELECT snowflake_set_limit(clock_timestamp() - interval '1 h')}, qr/cannot set the limit below ids that were issued/, 'snowflake_set_limit() below ids that were issued');
+$first->safe_psql('postgres', 'SELECT snowflake_set_limit(clock_timestamp())');
+$first->take(10);
+
+#
+# The keeper.
+#
+
+end_keeper($first);
+is(number_of($first), 0, 'a keeper that was ended comes back');
+$first->take(10);
+$first->safe_psql('postgres', 'DROP EXTENSION snowflake');
+my $generation = $registry->claim(0, 'generation');
+$first->reload;
+$registry->wait_for_claim(0, "generation > $generation");
+pass('without the extension in the server the claim is renewed');
+$first->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+$first->take(10);
+
+#
+# The registry's clock, and groups.
+#
+
+# Before 16 the first keeper has the true clock: it is started in a signal handler, amid a call in which libfaketime does nothing.
+$registry->safe_psql('postgres', 'ALTER ROLE keeper NOLOGIN');
+$fourth->set_clock(7200);
+start_without($fourth, qr/no node number is claimed: .*role "keeper" is not permitted to log in/,
+	'snowflake.registry_group' => 'another', 'snowflake.node_id' => '2', 'snowflake.claim_window' => $short);
+$log = $fourth->log_position;
+end_keeper($fourth);
+$registry->safe_psql('postgres', 'ALTER ROLE keeper LOGIN');
+$fourth->wait_for_log(qr/no node number is claimed: it grants nothing further past its clock, which reads 20\d\d-.*, than 01:00:00; this server's clock reads 20\d\d-.*, and node number 2 /, $log);
+$fourth->refuses('SELECT snowflake_nextval()', qr/group "another", claim "none" since .*: it grants nothing further past its clock, which reads .* this server's clock reads/, 'a clock far ahead of the registry\'s');
+is($registry->value(q{count(*) FROM snowflake_claims WHERE registry_group = 'another'}), 0, 'a clock far ahead of the registry\'s: no grant');
+$fourth->set_clock(0);
+is(number_of($fourth), 2, 'the same number in another group');
+is($fourth->value('snowflake_node(snowflake_nextval())'), 2, 'the same number in another group: ids');
+is($registry->value(q{string_agg(registry_group || ' ' || state || ' ' || port, ', ' ORDER BY registry_group) FROM snowflake_claims WHERE node = 2}),
+	'another held ' . $fourth->port . ', default held ' . $fixed->port, 'the same number in two groups');
+$fourth->stop('immediate');
+$registry->wait_for_claim(2, q{state = 'expired' AND port = } . $fourth->port, 'another');
+pass('a holder that has crashed has had its time');
+
+#
+# The role's rights.
+#
+
+my $as_keeper = [ 'psql', '-XAtq', '-d', $registry->connstr('postgres') . ' user=keeper', '-c' ];
+foreach my $statement (
+	'SELECT * FROM snowflake_claims',
+	'SELECT * FROM snowflake_registry_claim',
+	'SELECT * FROM snowflake_registry_server',
+	'INSERT INTO snowflake_registry_claim SELECT * FROM snowflake_registry_claim',
+	'UPDATE snowflake_registry_claim SET holder = NULL',
+	'DELETE FROM snowflake_registry_claim',
+	'TRUNCATE snowflake_registry_claim',
+	'DELETE FROM snowflake_registry_server',
+	q{SELECT snowflake_registry_unsettled('1s')})
+{
+	$registry->command_fails_like([ @$as_keeper, $statement ], qr/ERROR: .*permission denied for (table|view|function) snowflake_/, "the role: $statement");
+}
+my $write = q{SELECT snowflake_registry_write('another', 2, generation, generation + 1, 'somebody', '', 0, '', clock, granted_until - 1, '1s')
+	FROM snowflake_registry_read('another', 2, '1s')};
+$registry->command_fails_like([ @$as_keeper, $write ], qr/ERROR: .*granted_until of node number 2 cannot go back/, 'the role: granted_until never goes back');
+is($registry->safe_psql('postgres', $write =~ s/, generation,/, generation - 1,/r), 'f', 'a claim that is not what was read is not written');
+is($registry->safe_psql('postgres', q{SELECT snowflake_registry_write('another', 2, 0, 1, 'somebody', '', 0, '', 0, 0, '1s')}), 'f', 'a claim that is there is not written as a new one');
+
+# Without one of them: the claim is suspended, or there is none.
+my @rights = (
+	[ 'EXECUTE ON FUNCTION snowflake_registry_write', 'function snowflake_registry_write' ],
+	[ 'EXECUTE ON FUNCTION snowflake_registry_read', 'function snowflake_registry_read' ],
+	[ 'USAGE ON SCHEMA "Our ids"', 'schema Our ids' ],
+	[ 'EXECUTE ON FUNCTION snowflake_registry_list', 'function snowflake_registry_list' ]);
+
+foreach my $right (@rights[ 0 .. 2 ])
+{
+	$log = $first->log_position;
+	$registry->safe_psql('postgres', "REVOKE $right->[0] FROM keeper");
+	$first->reload;
+	$first->wait_for_state('suspended');
+	like($first->log_since($log), qr/WARNING: .*"\Q$shown\E": claim on node number 0 is suspended: permission denied for $right->[1]\n.*DETAIL: .*Ids can be made up to 20\d\d-/,
+		"without $right->[0]: the log says what is missing");
+	$first->take(10);
+	$registry->safe_psql('postgres', "GRANT $right->[0] TO keeper");
+	$first->wait_for_state('held');
+}
+$first->take(10);
+
+$registry->safe_psql('postgres', "REVOKE $_->[0] FROM keeper") foreach @rights;
+$log = $fourth->log_position;
+start_without($fourth, qr/no node number is claimed: permission denied for $rights[2]->[1]\n/, 'snowflake.registry_group' => 'rights', 'snowflake.node_id' => 'auto');
+$fourth->refuses('SELECT snowflake_nextval()', qr/group "rights", claim "none" since .*: permission denied for $rights[2]->[1]\.\n/, "a start without $rights[2]->[0]");
+foreach my $missing (3, 1, 0)
+{
+	$registry->safe_psql('postgres', "GRANT $rights[$missing == 3 ? 2 : $missing == 1 ? 3 : 1]->[0] TO keeper");
+	$fourth->wait_for_log(qr/no node number is claimed: permission denied for $rights[$missing]->[1]\n/, $log);
+	pass("a start without $rights[$missing]->[0]: the log says so");
+}
+$registry->safe_psql('postgres', "GRANT $rights[0]->[0] TO keeper");
+is(number_of($fourth), 0, 'and with all of them there is a number');
+$fourth->stop;
+
+#
+# Passwords.
+#
+
+my $secret = 'sesame';
+my $place = $registry->address =~ s{.*@}{}r;
+my @with_password = (
+	"postgresql://keeper:${secret}1\@$place",
+	"postgres://:${secret}2\@$place",
+	"postgresql://keeper\@$place?password=${secret}3",
+	"postgresql://$place?user=keeper&%70ass%77ord=${secret}4",
+	"postgresql://keeper\@$place?sslpassword=${secret}5",
+	"postgresql://keeper\@${secret}6\@$place",
+	"keeper:${secret}7\@$place",
+	"host=registry password=${secret}8");
+
+foreach my $address (@with_password)
+{
+	my $name = $address =~ s/\Q$place\E/HOST/r;
+
+	$log = $fourth->log_position;
+	$fourth->configure('snowflake.registry' => $address);
+	is($fourth->start(fail_ok => 1), 0, "$name stops the start");
+	like($fourth->log_since($log), qr/FATAL: .*invalid value for parameter "snowflake.registry"\n.*DETAIL: .*\n.*HINT: .*password file/, "$name: the log says why");
+	$fourth->stop;
+
+	my ($status, $out, $err) = $first->psql('postgres', "ALTER SYSTEM SET snowflake.registry = '$address'");
+
+	isnt($status, 0, "ALTER SYSTEM, $name: refused");
+	like($err, qr/ERROR: .*invalid value for parameter "snowflake.registry"\nDETAIL: .*\nHINT: .*password file/, "ALTER SYSTEM, $name: the error says why");
+	unlike($err, qr/$secret/, "ALTER SYSTEM, $name: the error does not have it");
+}
+$log = $first->log_position;
+$first->reconfigure('snowflake.registry' => $with_password[0]);
+like($first->log_since($log), qr/parameter "snowflake.registry"/, 'a reload with a password in the address is reported');
+is($first->value('current_setting(\'snowflake.registry\')'), $registry->address, 'and does not count');
+is($first->value("count(*) FROM pg_settings WHERE concat(setting, boot_val, reset_val) LIKE '%$secret%'"), 0, 'no setting has it');
+$first->reconfigure('snowflake.registry' => $registry->address);
+
+# From a password file.
+my $passwords = $first->basedir . '/passwords';
+
+sub write_passwords
+{
+	my ($password) = @_;
+
+	unlink "$passwords.new";
+	append_to_file("$passwords.new", "*:*:*:keeper:$password\n");
+	chmod 0600, "$passwords.new" or die "could not change the mode: $!";
+	rename "$passwords.new", $passwords or die "could not rename: $!";
+	return;
+}
+
+# The keepers' connections to the registry, by the directory that their holder was started in.
+sub drop_connections
+{
+	$registry->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'snowflake keeper'});
+	return;
+}
+
+$registry->safe_psql('postgres', "ALTER ROLE keeper PASSWORD '${secret}10'");
+unlink $registry->data_dir . '/pg_hba.conf';
+append_to_file($registry->data_dir . '/pg_hba.conf', "local all keeper scram-sha-256\nlocal all all trust\nlocal replication all trust\n");
+$registry->reload;
+$first->stop;
+$fixed->stop;
+$third->stop;
+start_without($first, qr/no node number is claimed: .*no password supplied/, 'snowflake.claim_window' => $short);
+$first->stop;
+write_passwords("${secret}10");
+$first->{environment} = { PGPASSFILE => $passwords };
+is(start_held($first), 0, 'a password file in the environment');
+$first->take(10);
+is(start_held($third, 'snowflake.registry' => $registry->address(passfile => $passwords)), 1, 'a password file in the address');
+$third->take(10);
+
+# Another password: with the file and a reload, and with the file before the registry drops the connection.
+$registry->safe_psql('postgres', "ALTER ROLE keeper PASSWORD '${secret}11'");
+write_passwords("${secret}11");
+my $connections = q{SELECT count(*) = 2 AND min(backend_start) > '%s' FROM pg_stat_activity WHERE application_name = 'snowflake keeper' AND state = 'idle'};
+my $before = $registry->value('clock_timestamp()');
+$_->reload foreach $first, $third;
+$registry->poll_query_until('postgres', sprintf $connections, $before) or die 'the keepers did not connect again';
+$_->wait_for_state('held') foreach $first, $third;
+$_->take(10) foreach $first, $third;
+
+$registry->safe_psql('postgres', "ALTER ROLE keeper PASSWORD '${secret}12'");
+write_passwords("${secret}12");
+$before = $registry->value('clock_timestamp()');
+drop_connections();
+$registry->poll_query_until('postgres', sprintf $connections, $before) or die 'the keepers did not connect again';
+$_->wait_for_state('held') foreach $first, $third;
+$_->take(10) foreach $first, $third;
+
+# A wrong one: said once, whatever the number of attempts; the right one is noticed.
+write_passwords("${secret}13");
+$log = $third->log_position;
+my $registry_log = $registry->log_position;
+drop_connections();
+my $attempts = 0;
+my $tries = 20 * $PostgreSQL::Test::Utils::timeout_default;
+while ($attempts < 12)
+{
+	die 'the keepers do not try again' if $tries-- == 0;
+	usleep(50_000);
+	$attempts = () = $registry->log_since($registry_log) =~ /FATAL: .*password authentication failed/g;
+}
+like($third->log_since($log), qr/WARNING: .*"\Q$shown\E": claim on node number 1 is suspended: .*password authentication failed for user "keeper"/, 'a wrong password: the log says so');
+my $said = () = $third->log_since($log) =~ /claim on node number 1 is suspended: .*password authentication failed/g;
+is($said, 1, "$attempts attempts of two servers: said once");
+write_passwords("${secret}12");
+$_->wait_for_state('held') foreach $first, $third;
+$_->take(10) foreach $first, $third;
+$third->stop;
+
+#
+# What is not a registry.
+#
+
+$registry->safe_psql('postgres', 'CREATE DATABASE empty');
+$registry->backup('standby');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($registry, 'standby', has_streaming => 1);
+$standby->start;
+
+my @not_a_registry = (
+	[ $registry->address(user => 'postgres', database => 'empty'), qr/the registry's database has no extension "snowflake"/ ],
+	[ $registry->address(user => 'postgres', database => 'nosuch'), qr/database "nosuch" does not exist/ ],
+	[ $registry->address(user => 'nobody_here'), qr/role "nobody_here" does not exist/ ],
+	[ $registry->address(user => 'postgres', host => $standby->host, port => $standby->port), qr/the registry's server is a standby/ ],
+	[ $registry->address(host => $standby->host . '/nowhere'), qr/No such file or directory/ ],
+	[ $registry->address(sslmode => 'sometimes'), qr/invalid sslmode value: "sometimes"/ ]);
+
+foreach my $case (@not_a_registry)
+{
+	my ($address, $why) = @$case;
+
+	start_without($fourth, qr/no node number is claimed: .*$why/, 'snowflake.registry' => $address, 'snowflake.registry_group' => 'fourth');
+	$fourth->refuses('SELECT snowflake_nextval()', qr/granted no node number\nDETAIL: .*group "fourth", claim "none" since .*: .*$why/, "not a registry: $why");
+	$fourth->stop;
+}
+$standby->stop;
+
+# The server itself: a warning, and it works, after a restart too.
+$fourth->configure('snowflake.registry' => $registry->address(user => 'postgres', host => $fourth->host, port => $fourth->port));
+$fourth->{ledger} = Snowflake::Ledger->new;
+$log = $fourth->log_position;
+start_held($fourth);
+like($fourth->log_since($log), qr/WARNING: .*snowflake registry "postgresql:\S+" is in this server, or in a copy of it\n.*DETAIL: .*\n.*HINT: .*another server/, 'a registry in the server itself: a warning');
+$fourth->take(10);
+$fourth->restart;
+$fourth->wait_for_state('held');
+$fourth->take(10);
+$fourth->{ledger}->check('a registry in the server itself');
+$fourth->stop;
+
+SKIP:
+{
+	skip 'this snowflake was built with ZooKeeper', 1 if -e $first->config_data('--pkglibdir') . '/snowflake_zookeeper.so';
+
+	$first->refuses(q{ALTER SYSTEM SET snowflake.registry = 'zookeeper://127.0.0.1:2181/snowflake'},
+		qr/ERROR: .*invalid value.*DETAIL: .*built without the library for ZooKeeper.*HINT: .*libzookeeper-st-dev/s, 'ZooKeeper without its module');
+}
+
+#
+# A dump of the registry has its claims.
+#
+
+my $dump = "$PostgreSQL::Test::Utils::tmp_check/registry.sql";
+my $claims = q{SELECT registry_group, node, granted_until, port, since, generation FROM "Our ids".snowflake_claims ORDER BY 1, 2};
+
+$first->stop;
+$registry->command_ok([ 'pg_dump', '-f', $dump, '-d', $registry->connstr('postgres') ], 'a dump');
+$registry->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-q', '-f', $dump, '-d', $registry->connstr('empty') ], 'a restore');
+cmp_ok($registry->value('count(*) FROM snowflake_claims'), '>', 5, 'there are claims');
+is($registry->safe_psql('empty', $claims), $registry->safe_psql('postgres', $claims), 'a restore has the claims');
+is($registry->safe_psql('empty', q{SELECT unsettled > 0 FROM "Our ids".snowflake_registry_read('default', 0, '1s')}), 't', 'what was restored grants nothing anew at first');
+
+foreach my $server ($registry, $fixed, $first, $second, $third, $fourth, $standby)
+{
+	unlike(slurp_file($server->logfile), qr/$secret/, 'no password in the log of ' . $server->name);
+}
+$ledger->check('numbers from a registry');
+done_testing();
