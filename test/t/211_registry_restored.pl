@@ -1,0 +1,198 @@
+# A registry that knows less than its holders do: restored from a base backup or
+# a dump, or failed over to a standby that lacks its last transactions.  Clients
+# write to the holders all the while, who tell it what it lacks; newcomers have to
+# wait for that.
+#
+# Every id is recorded, and in the end none is there twice, over all servers.
+# What comes again comes by itself.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::RecursiveCopy;
+use PostgreSQL::Test::Utils;
+use Snowflake::Holder;
+use Snowflake::Ledger;
+use Snowflake::Registry;
+use Test::More;
+
+my $ledger = Snowflake::Ledger->new;
+my $registry = Snowflake::Registry->new('registry');
+
+$registry->init(allows_streaming => 1);
+$registry->start;
+
+# The one that takes its place in the end.
+my $successor = Snowflake::Registry->new('successor');
+
+# The one that is asked now.
+my $asked = $registry;
+
+# Of number 7 a registry that was restored knows the former holder, not the present one; of number 8 it does not know
+# that it was given back, and of the number that its holder has now it knows nothing.  One holder is as it was.
+my ($steady, $former, $present, $moved, $newcomer) =
+  map { Snowflake::Holder->new($_, registry => $registry, ledger => $ledger) } qw(steady former present moved newcomer);
+my $places = join ',', map { Snowflake::Registry::escape($_->host) . ':' . $_->port } $registry, $successor;
+
+foreach my $server ($steady, $former, $present, $moved, $newcomer)
+{
+	$server->init;
+	$server->configure('snowflake.registry' => "postgresql://keeper\@$places/postgres?target_session_attrs=read-write");
+}
+$_->configure('snowflake.node_id' => 7) foreach $former, $present;
+$_->{line} = 'number 7' foreach $former, $present;
+$steady->begin;
+$steady->start_clients(qw(single batch));
+
+# Starts a server on any number, or this one.
+sub start_on
+{
+	my ($server, $node_id) = @_;
+
+	$server->configure('snowflake.node_id' => $node_id);
+	$server->{line} = $node_id eq 'auto' ? $server->name : "number $node_id";
+	$server->begin;
+	return;
+}
+
+# The registry is saved, things happen, it is taken away, and what was saved is put into its place.  Where number 7 changes hands at once,
+# the registry has then granted more of it to the former holder than that had when it gave it back.
+sub forget
+{
+	my ($how, $at_once, $save, $take_away, $put_back) = @_;
+
+	start_on($former, 7);
+	start_on($moved, 8);
+	is($_->held, $_->{settings}->{'snowflake.node_id'}, "$how: $_->{line} is held") foreach $former, $moved;
+	$save->();
+	$_->take(100) foreach $former, $moved;
+	if (!$at_once)
+	{
+		my $granted_until = $asked->claim(7, 'granted_until');
+
+		$former->poll_query_until('postgres', "SELECT clock_timestamp() > '$granted_until'") or die 'the clock stands still';
+		$former->take(100);
+	}
+	$_->stop foreach $former, $moved;
+	start_on($present, 7);
+	start_on($moved, 'auto');
+
+	my @holders = ($steady, $present, $moved);
+	my %number = map { $_ => $_->held } @holders;
+	my $since = $asked->claim($number{$moved}, 'since');
+	my %log = map { $_ => $_->log_position } @holders;
+
+	foreach my $holder ($present, $moved)
+	{
+		$holder->start_clients(qw(single batch));
+		$holder->wait_for_clients(4096);
+	}
+
+	# A newcomer asks all the while.
+	$take_away->();
+	$log{$newcomer} = -e $newcomer->logfile ? $newcomer->log_position : 0;
+	start_on($newcomer, 'auto');
+	$put_back->();
+	$newcomer->wait_for_log(qr/no node number is claimed: it was started, restored or failed over, and grants nothing anew/, $log{$newcomer});
+	$_->goes_on foreach @holders;
+	is($_->stat('node_id'), $number{$_}, "$how: " . $_->name . ' goes on with its number') foreach @holders;
+	isnt($asked->claim($number{$moved}, 'since'), $since, "$how: the registry had forgotten a number");
+	foreach my $holder (@holders)
+	{
+		my $lost = $holder->log_since($log{$holder}) =~ /claim on node number \d+ is lost: node number \d+ is held by (\S+),/ ? $1 : 'nobody';
+
+		like($lost, $at_once && $holder == $present ? qr/:@{[ $former->port ]}$/ : qr/^nobody$/, "$how: " . $holder->name . ' has lost its number to those who should have it');
+	}
+
+	my $new = $newcomer->held;
+
+	is(scalar(grep { $number{$_} == $new } @holders), 0, "$how: a newcomer gets a number that nobody has");
+	$newcomer->take(100);
+
+	# The former holder, and one that wants the number that is free.
+	$former->start;
+	$former->refused_for($present, "$how: the former holder wants its number");
+	$_->stop foreach $former, $newcomer;
+	start_on($newcomer, 8);
+	is($newcomer->held, 8, "$how: the number that was free can be had");
+	$newcomer->take_in_the_end(100);
+	$newcomer->stop;
+
+	$_->goes_on foreach @holders;
+	foreach my $holder ($present, $moved)
+	{
+		$holder->finish_clients;
+		$holder->stop;
+	}
+	return;
+}
+
+# A base backup.
+sub stop_registry
+{
+	$registry->stop('immediate');
+	return;
+}
+
+sub put_backup_back
+{
+	my $directory = $registry->data_dir;
+
+	rename $directory, "$directory.lost" or die "could not rename $directory: $!";
+	PostgreSQL::Test::RecursiveCopy::copypath($registry->backup_dir . '/saved', $directory);
+	chmod 0700, $directory;
+	$registry->start;
+	return;
+}
+
+forget('restored from a base backup', 0, sub { $registry->backup('saved') }, \&stop_registry, \&put_backup_back);
+
+# A dump, restored into a database of its own, which then takes the name of the other.  The server goes on.
+my $dump = "$PostgreSQL::Test::Utils::tmp_check/registry.sql";
+
+sub close_database
+{
+	$registry->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS false');
+	$registry->safe_psql('template1', q{SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = 'postgres'});
+	return;
+}
+
+sub put_dump_back
+{
+	$registry->safe_psql('template1', 'CREATE DATABASE restored');
+	$registry->safe_psql('template1', 'ALTER DATABASE restored SET search_path = public, "Our ids"');
+	system_or_bail('psql', '-XqAt', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $registry->connstr('restored'));
+	$registry->safe_psql('template1', 'ALTER DATABASE postgres RENAME TO lost');
+	$registry->safe_psql('template1', 'ALTER DATABASE restored RENAME TO postgres');
+	return;
+}
+
+forget('restored from a dump', 1, sub { system_or_bail('pg_dump', '-f', $dump, '-d', $registry->connstr('postgres')) },
+	\&close_database, \&put_dump_back);
+
+# A standby that has not received the last transactions.
+sub make_standby
+{
+	$registry->backup('standby');
+	$successor->init_from($registry, 'standby');
+	$successor->{installed} = 1;
+	$successor->start;
+	$registry->wait_for_catchup($successor, 'replay', $registry->lsn('flush'));
+	$successor->stop;
+	return;
+}
+
+sub promote_standby
+{
+	$successor->start;
+	$successor->promote;
+	$successor->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'the standby was not promoted';
+	$asked = $successor;
+	return;
+}
+
+forget('failed over', 0, \&make_standby, \&stop_registry, \&promote_standby);
+
+$steady->finish_clients;
+$ledger->check('registries that were restored');
+done_testing();
