@@ -24,7 +24,10 @@ my %defaults = (
 	'snowflake.max_wait' => [ '2000', 'user' ],
 	'snowflake.sequence_start' => [ 'subtick', 'sighup' ],
 	'snowflake.reserve_ahead' => [ '500', 'sighup' ],
-	'snowflake.max_forward_jump' => [ '3600', 'sighup' ]);
+	'snowflake.max_forward_jump' => [ '3600', 'sighup' ],
+	'snowflake.registry' => [ '', 'postmaster' ],
+	'snowflake.registry_group' => [ 'default', 'postmaster' ],
+	'snowflake.claim_window' => [ '30000', 'sighup' ]);
 
 foreach my $name (sort keys %defaults)
 {
@@ -35,7 +38,9 @@ foreach my $name (sort keys %defaults)
 my %postmaster = (
 	'snowflake.layout' => 'leaf',
 	'snowflake.node_id' => '5',
-	'snowflake.clock' => 'monotonic');
+	'snowflake.clock' => 'monotonic',
+	'snowflake.registry' => 'postgresql://registry.example.com/ids',
+	'snowflake.registry_group' => 'orders');
 my $log = $server->log_position;
 $server->reconfigure(%postmaster);
 foreach my $name (sort keys %postmaster)
@@ -52,7 +57,8 @@ my %sighup = (
 	'snowflake.max_drift' => '10s',
 	'snowflake.sequence_start' => 'zero',
 	'snowflake.reserve_ahead' => '30s',
-	'snowflake.max_forward_jump' => '2h');
+	'snowflake.max_forward_jump' => '2h',
+	'snowflake.claim_window' => '10s');
 my $session = $server->background_psql('postgres');
 $server->record($session->query_safe('SELECT snowflake_nextval()'));
 foreach my $name (sort keys %sighup)
@@ -113,7 +119,10 @@ my @malformed = (
 	[ 'snowflake.max_wait', '2 parsecs', qr/Valid units for this parameter/ ],
 	[ 'snowflake.reserve_ahead', '9ms', qr/9 ms is outside the valid range .*10\D.*60000/ ],
 	[ 'snowflake.reserve_ahead', '61s', qr/61000 ms is outside the valid range/ ],
-	[ 'snowflake.max_forward_jump', '0', qr/0 s is outside the valid range/ ]);
+	[ 'snowflake.max_forward_jump', '0', qr/0 s is outside the valid range/ ],
+	[ 'snowflake.registry_group', 'g' x 64, qr/1 to 63 bytes/ ],
+	[ 'snowflake.claim_window', '999ms', qr/999 ms is outside the valid range .*1000\D.*600000/ ],
+	[ 'snowflake.claim_window', '11min', qr/660000 ms is outside the valid range/ ]);
 
 foreach my $case (@malformed)
 {
