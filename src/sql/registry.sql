@@ -79,11 +79,9 @@ BEGIN
 	END IF;
 
 	LOCK TABLE @extschema@.snowflake_registry_server IN SHARE ROW EXCLUSIVE MODE;
-	-- The holders have had time since the start, where nothing else is new.
-	now_here.settled_at := greatest(claim_window, (SELECT max(c.claim_window) FROM @extschema@.snowflake_registry_claim AS c)) +
-		CASE WHEN rows_known = 1 AND (known.system_identifier, known.timeline, known.claims) =
-			(now_here.system_identifier, now_here.timeline, now_here.claims)
-		THEN now_here.started_at ELSE clock_timestamp() END;
+	-- From now on, not from the server's start: until now its holders may not have reached it.
+	now_here.settled_at := clock_timestamp() +
+		greatest(claim_window, (SELECT max(c.claim_window) FROM @extschema@.snowflake_registry_claim AS c));
 	DELETE FROM @extschema@.snowflake_registry_server;
 	INSERT INTO @extschema@.snowflake_registry_server VALUES (now_here.*);
 	RETURN greatest(now_here.settled_at - clock_timestamp(), interval '0');

@@ -29,13 +29,13 @@ my $any = Snowflake::Holder->new('any', %new);
 
 $any->init(allows_streaming => 1);
 $any->begin;
-$any->start_clients(qw(single batch));
+$any->start_clients('single');
 $any->wait_for_clients(4096);
 
 my $any_copy = $any->copy('any_copy');
 
 $any_copy->begin;
-$any_copy->start_clients(qw(single batch));
+$any_copy->start_clients('single');
 $_->wait_for_clients(20_000) foreach $any, $any_copy;
 isnt($any_copy->held, $any->held, 'a copy beside its original, auto: another number');
 

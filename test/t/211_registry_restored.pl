@@ -13,6 +13,7 @@ use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Snowflake::Holder;
 use Snowflake::Ledger;
+use Snowflake::Proxy;
 use Snowflake::Registry;
 use Test::More;
 
@@ -41,9 +42,6 @@ foreach my $server ($steady, $former, $present, $moved, $newcomer)
 }
 $_->configure('snowflake.node_id' => 7) foreach $former, $present;
 $_->{line} = 'number 7' foreach $former, $present;
-$steady->begin;
-$steady->start_clients(qw(single batch));
-
 # Starts a server on any number, or this one.
 sub start_on
 {
@@ -54,6 +52,57 @@ sub start_on
 	$server->begin;
 	return;
 }
+
+sub stop_registry
+{
+	$registry->stop('immediate');
+	return;
+}
+
+# A base backup in its place.
+sub put_back
+{
+	my ($backup) = @_;
+	my $directory = $registry->data_dir;
+
+	rename $directory, "$directory.before.$backup" or die "could not rename $directory: $!";
+	PostgreSQL::Test::RecursiveCopy::copypath($registry->backup_dir . "/$backup", $directory);
+	chmod 0700, $directory;
+	$registry->start;
+	return;
+}
+
+my $unsettled = qr/no node number is claimed: it was started, restored or failed over, and grants nothing anew/;
+
+# A registry that is restored and looked at before holders can reach it: the time that they are given begins when it is used.
+my $proxy = Snowflake::Proxy->new($registry->host, $registry->port);
+my $address = $moved->{settings}->{'snowflake.registry'};
+
+$registry->backup('empty');
+$moved->configure('snowflake.registry' => $registry->address(host => '127.0.0.1', port => $proxy->port));
+start_on($moved, 9);
+is($moved->held, 9, 'restored and looked at: number 9 is held');
+$moved->start_clients('single');
+$moved->wait_for_clients(4096);
+$proxy->refuse;
+$proxy->cut;
+stop_registry();
+put_back('empty');
+$registry->poll_query_until('postgres', "SELECT clock_timestamp() > pg_postmaster_start_time() + interval '4 s'") or die 'the clock stands still';
+start_on($newcomer, 9);
+$newcomer->wait_for_log($unsettled);
+$proxy->accept;
+$moved->goes_on;
+$newcomer->wait_for_log(qr/no node number is claimed: node number 9 is held by/);
+$newcomer->refused_for($moved, 'restored and looked at: a newcomer wants number 9');
+is($newcomer->stat('ids'), 0, 'restored and looked at: the newcomer has made no id');
+$newcomer->stop;
+$moved->finish_clients;
+$moved->stop;
+$moved->configure('snowflake.registry' => $address);
+
+$steady->begin;
+$steady->start_clients('single');
 
 # The registry is saved, things happen, it is taken away, and what was saved is put into its place.  Where number 7 changes hands at once,
 # the registry has then granted more of it to the former holder than that had when it gave it back.
@@ -84,16 +133,16 @@ sub forget
 
 	foreach my $holder ($present, $moved)
 	{
-		$holder->start_clients(qw(single batch));
+		$holder->start_clients('single');
 		$holder->wait_for_clients(4096);
 	}
 
 	# A newcomer asks all the while.
 	$take_away->();
-	$log{$newcomer} = -e $newcomer->logfile ? $newcomer->log_position : 0;
+	$log{$newcomer} = $newcomer->log_position;
 	start_on($newcomer, 'auto');
 	$put_back->();
-	$newcomer->wait_for_log(qr/no node number is claimed: it was started, restored or failed over, and grants nothing anew/, $log{$newcomer});
+	$newcomer->wait_for_log($unsettled, $log{$newcomer});
 	$_->goes_on foreach @holders;
 	is($_->stat('node_id'), $number{$_}, "$how: " . $_->name . ' goes on with its number') foreach @holders;
 	isnt($asked->claim($number{$moved}, 'since'), $since, "$how: the registry had forgotten a number");
@@ -128,24 +177,7 @@ sub forget
 }
 
 # A base backup.
-sub stop_registry
-{
-	$registry->stop('immediate');
-	return;
-}
-
-sub put_backup_back
-{
-	my $directory = $registry->data_dir;
-
-	rename $directory, "$directory.lost" or die "could not rename $directory: $!";
-	PostgreSQL::Test::RecursiveCopy::copypath($registry->backup_dir . '/saved', $directory);
-	chmod 0700, $directory;
-	$registry->start;
-	return;
-}
-
-forget('restored from a base backup', 0, sub { $registry->backup('saved') }, \&stop_registry, \&put_backup_back);
+forget('restored from a base backup', 0, sub { $registry->backup('saved') }, \&stop_registry, sub { put_back('saved') });
 
 # A dump, restored into a database of its own, which then takes the name of the other.  The server goes on.
 my $dump = "$PostgreSQL::Test::Utils::tmp_check/registry.sql";
