@@ -15,6 +15,8 @@
 
 #include <libpq-fe.h>
 
+#include "postgres/clock.h"
+
 #include "postgres/pg.h"
 
 namespace snowflake
@@ -354,12 +356,18 @@ write(const Claim &before, const Claim &next, int64_t window_us, Problem *proble
 bool
 idle(long timeout_ms, Problem *problem)
 {
-	if (context->wait(PQsocket(connection), WL_SOCKET_READABLE, timeout_ms) <= 0)
-		return true;
-	/* Nothing was asked: the connection's end, or a notice. */
-	if (!PQconsumeInput(connection) || PQstatus(connection) == CONNECTION_BAD)
-		return fail_connection(problem);
-	return true;
+	int64_t		end_ns = boot_clock_ns() + timeout_ms * ns_per_ms;
+
+	for (;;)
+	{
+		int64_t		left_ms = (end_ns - boot_clock_ns()) / ns_per_ms;
+
+		if (left_ms <= 0 || context->wait(PQsocket(connection), WL_SOCKET_READABLE, static_cast<long>(left_ms)) <= 0)
+			return true;
+		/* Nothing was asked: a notice, the connection's end, or the message before it. */
+		if (!PQconsumeInput(connection) || PQstatus(connection) == CONNECTION_BAD)
+			return fail_connection(problem);
+	}
 }
 
 uint64_t
