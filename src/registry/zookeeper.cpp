@@ -227,8 +227,9 @@ pump(int64_t limit_ms)
 		return Moved::exhausted;
 
 	int64_t		wanted_ms = wanted.tv_sec * 1000 + (wanted.tv_usec + 999) / 1000;
-	int			events = (interest & ZOOKEEPER_READ ? WL_SOCKET_READABLE : 0) | (interest & ZOOKEEPER_WRITE ? WL_SOCKET_WRITEABLE : 0);
-	int			ready = context->wait(socket, events, static_cast<long>(std::clamp<int64_t>(wanted_ms, 0, std::max<int64_t>(limit_ms, 0))));
+	int			events = (interest & ZOOKEEPER_READ ? WL_SOCKET_READABLE : 0) |
+		(interest & ZOOKEEPER_WRITE ? WL_SOCKET_WRITEABLE : 0);
+	int			ready = context->wait(socket, events, static_cast<long>(std::max<int64_t>(std::min(wanted_ms, limit_ms), 0)));
 
 	if (ready < 0)
 		return Moved::given_up;
@@ -302,13 +303,17 @@ move_connection(int64_t limit_ms)
 		moved = Moved::failed;
 	if (moved == Moved::failed)
 		close_connection(false);
+	if (moved == Moved::on)
+		silent_since_ms = 0;
 	return moved;
 }
 
 int
 count_hosts()
 {
-	return static_cast<int>(std::count(context->address->hosts, context->address->hosts + strlen(context->address->hosts), ',')) + 1;
+	const char *hosts = context->address->hosts;
+
+	return static_cast<int>(std::count(hosts, hosts + strlen(hosts), ',')) + 1;
 }
 
 /* Keepers begin with different servers. */
@@ -505,7 +510,8 @@ ask_create(const char *path, std::string_view data, int mode)
 {
 	Answer	   *answer = next_answer();
 
-	sent(answer, zoo_acreate(handle, path, data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode, receive_string, tag_of(answer)));
+	sent(answer, zoo_acreate(handle, path, data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode,
+							 receive_string, tag_of(answer)));
 	return answer;
 }
 
@@ -522,15 +528,14 @@ ask_get(const char *path)
 Ended
 wait_for_answers()
 {
-	if (silent_since_ms == 0)
-		silent_since_ms = now_ms();
 	while (unanswered > 0)
 	{
+		if (silent_since_ms == 0)
+			silent_since_ms = now_ms();
+
 		/* Whatever has come is looked at first: this process may have stood still itself. */
 		Moved		moved = move_connection(silent_since_ms + silent_ms() - now_ms());
 
-		if (moved == Moved::on)
-			silent_since_ms = now_ms();
 		if (moved == Moved::nothing && now_ms() - silent_since_ms >= silent_ms())
 		{
 			close_connection(false);
@@ -545,7 +550,6 @@ wait_for_answers()
 			return Ended::broken;
 	}
 	answered_ms = now_ms();
-	silent_since_ms = 0;
 	forget_requests();
 	return Ended::answered;
 }
@@ -740,7 +744,8 @@ prepare_session(Problem *problem)
 	Path		failed{};
 	Answer		reason{};
 
-	snprintf(data, sizeof(data), "nonce %s\nport %d\nhost %s\n", context->me.nonce, context->me.port, OneLine(context->me.host).text);
+	snprintf(data, sizeof(data), "nonce %s\nport %d\nhost %s\n",
+			 context->me.nonce, context->me.port, OneLine(context->me.host).text);
 	(void) clock_path.print("%s/.keepers/%016llx", group_path.text, static_cast<unsigned long long>(session.client_id));
 	for (bool is_again = false;; is_again = true)
 	{
@@ -878,7 +883,8 @@ zookeeper_read(uint64_t node, int64_t, Claim *claim, RegistryTime *registry, Pro
 
 /* Reads the claims of these numbers, at most max_requests. */
 bool
-list_some(const uint64_t *nodes, int count, void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem)
+list_some(const uint64_t *nodes, int count,
+		  void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem)
 {
 	Path		path;
 
@@ -936,7 +942,8 @@ zookeeper_list(void (*found) (const ListedClaim &claim, void *argument), void *a
 
 	std::sort(nodes, nodes + count);
 	for (int64_t start = 0; start < count && is_done; start += max_requests)
-		is_done = list_some(nodes + start, static_cast<int>(std::min<int64_t>(count - start, max_requests)), found, argument, problem);
+		is_done = list_some(nodes + start, static_cast<int>(std::min<int64_t>(count - start, max_requests)),
+							found, argument, problem);
 	pfree(nodes);
 	return is_done;
 }
