@@ -27,15 +27,12 @@ my ($fixed, $first, $second, $third, $fourth) = map { Snowflake::Holder->new($_,
 my $long = '30s';
 my $short = '1s';
 
-foreach my $server ($first, $fourth)
-{
-	$server->set_clock(0);
-}
-foreach my $server ($fixed, $first, $second, $third, $fourth)
-{
-	$server->init;
-	$server->configure('snowflake.layout' => $layout, 'snowflake.claim_window' => $long);
-}
+$fixed->init;
+$fixed->configure('snowflake.layout' => $layout, 'snowflake.claim_window' => $long);
+# The others are copies of it, which the registry tells apart all the same.
+$fixed->backup_fs_cold('new');
+$_->init_from($fixed, 'new', has_streaming => 0) foreach $first, $second, $third, $fourth;
+$_->set_clock(0) foreach $first, $fourth;
 
 # The number that a server has in the end.
 sub number_of
@@ -253,14 +250,15 @@ $registry->command_fails_like([ @$as_keeper, $write ], qr/ERROR: .*granted_until
 is($registry->safe_psql('postgres', $write =~ s/, generation,/, generation - 1,/r), 'f', 'a claim that is not what was read is not written');
 is($registry->safe_psql('postgres', q{SELECT snowflake_registry_write('another', 2, 0, 1, 'somebody', '', 0, '', 0, 0, '1s')}), 'f', 'a claim that is there is not written as a new one');
 
-# Without one of them: the claim is suspended, or there is none.
+# Without one of them, in the order in which a start needs them: the claim is suspended, or there is none.
 my @rights = (
-	[ 'EXECUTE ON FUNCTION snowflake_registry_write', 'function snowflake_registry_write' ],
-	[ 'EXECUTE ON FUNCTION snowflake_registry_read', 'function snowflake_registry_read' ],
 	[ 'USAGE ON SCHEMA "Our ids"', 'schema Our ids' ],
-	[ 'EXECUTE ON FUNCTION snowflake_registry_list', 'function snowflake_registry_list' ]);
+	[ 'EXECUTE ON FUNCTION snowflake_registry_list', 'function snowflake_registry_list' ],
+	[ 'EXECUTE ON FUNCTION snowflake_registry_read', 'function snowflake_registry_read' ],
+	[ 'EXECUTE ON FUNCTION snowflake_registry_write', 'function snowflake_registry_write' ]);
 
-foreach my $right (@rights[ 0 .. 2 ])
+# A renewal lists nothing.
+foreach my $right (@rights[ 0, 2, 3 ])
 {
 	$log = $first->log_position;
 	$registry->safe_psql('postgres', "REVOKE $right->[0] FROM keeper");
@@ -276,15 +274,17 @@ $first->take(10);
 
 $registry->safe_psql('postgres', "REVOKE $_->[0] FROM keeper") foreach @rights;
 $log = $fourth->log_position;
-start_without($fourth, qr/no node number is claimed: permission denied for $rights[2]->[1]\n/, 'snowflake.registry_group' => 'rights', 'snowflake.node_id' => 'auto');
-$fourth->refuses('SELECT snowflake_nextval()', qr/group "rights", claim "none" since .*: permission denied for $rights[2]->[1]\.\n/, "a start without $rights[2]->[0]");
-foreach my $missing (3, 1, 0)
+start_without($fourth, qr/no node number is claimed: permission denied for $rights[0]->[1]\n/, 'snowflake.registry_group' => 'rights', 'snowflake.node_id' => 'auto');
+$fourth->refuses('SELECT snowflake_nextval()', qr/group "rights", claim "none" since .*: permission denied for $rights[0]->[1]\.\n/, "a start without $rights[0]->[0]");
+foreach my $granted (0 .. 2)
 {
-	$registry->safe_psql('postgres', "GRANT $rights[$missing == 3 ? 2 : $missing == 1 ? 3 : 1]->[0] TO keeper");
-	$fourth->wait_for_log(qr/no node number is claimed: permission denied for $rights[$missing]->[1]\n/, $log);
-	pass("a start without $rights[$missing]->[0]: the log says so");
+	my $missing = $rights[ $granted + 1 ];
+
+	$registry->safe_psql('postgres', "GRANT $rights[$granted]->[0] TO keeper");
+	$fourth->wait_for_log(qr/no node number is claimed: permission denied for $missing->[1]\n/, $log);
+	pass("a start without $missing->[0]: the log says so");
 }
-$registry->safe_psql('postgres', "GRANT $rights[0]->[0] TO keeper");
+$registry->safe_psql('postgres', "GRANT $rights[3]->[0] TO keeper");
 is(number_of($fourth), 0, 'and with all of them there is a number');
 $fourth->stop;
 
@@ -444,6 +444,13 @@ $fourth->restart;
 $fourth->wait_for_state('held');
 $fourth->take(10);
 $fourth->{ledger}->check('a registry in the server itself');
+$fourth->stop;
+
+# No number is asked for: no claim.
+$fourth->configure('snowflake.registry' => $registry->address, 'snowflake.node_id' => '');
+$fourth->start;
+$fourth->refuses('SELECT snowflake_nextval()', qr/cannot make ids without a node number/, 'a registry, and no node number');
+is($fourth->stat(q{node_id IS NULL AND claim = 'none'}), 't', 'a registry, and no node number: as shown');
 $fourth->stop;
 
 SKIP:
