@@ -28,6 +28,8 @@ sub new
 	$self->{settings}->{'snowflake.node_id'} = 'auto';
 	$self->{settings}->{'snowflake.registry'} = $registry->address;
 	$self->{settings}->{'snowflake.claim_window'} = '3s';
+	# So that two servers that were granted the same time would make the same ids.
+	$self->{settings}->{'snowflake.sequence_start'} = 'zero';
 	return $self;
 }
 
