@@ -198,6 +198,23 @@ wait_until('the claim is renewed', sub { (claim_of(7, 'generation') || 0) > $gen
 is(claim_of(7, 'since_us'), $since, 'a short crash: the same claim');
 $fixed->wait_for_clients(1000);
 
+# It is restored from a backup, and knows less than its holders: they tell it.
+my $data = "$zookeeper->{directory}/data";
+
+$zookeeper->kill;
+system_or_bail('cp', '-a', $data, "$data.backup");
+$zookeeper->start;
+$generation = claim_of(7, 'generation');
+wait_until('the claim is renewed', sub { (claim_of(7, 'generation') || 0) > $generation + 1 });
+$zookeeper->kill;
+system_or_bail('rm', '-r', $data);
+rename "$data.backup", $data or die "could not rename $data.backup: $!";
+$zookeeper->start;
+wait_until('the claim is renewed', sub { (claim_of(7, 'generation') || 0) > $generation + 2 });
+wait_for_claim($_, 'held') foreach $fixed, @any;
+is(claim_of(7, 'since_us'), $since, 'restored from a backup: the same claim');
+$fixed->wait_for_clients(1000);
+
 # All sessions end: the same claims go on in new ones.
 my $session = alive_session(7);
 
