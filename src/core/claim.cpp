@@ -46,7 +46,8 @@ is_own(const Claim &claim, const Holder &me, const Grant &held)
 	if (claim.generation < held.generation)
 
 		/* Restored.  What it knows of another holder ended before this server's grant began. */
-		return (claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us) || claim.granted_until_us <= held.start_us;
+		return (claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us) ||
+			(!claim.is_alive && claim.granted_until_us <= held.start_us);
 
 	/* A fence that is further than it was granted is another's who was granted that by a registry that has forgotten it. */
 	return claim.holder.is(me) && claim.generation == held.generation && claim.granted_until_us <= held.granted_until_us;
@@ -118,6 +119,8 @@ decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept
 	if (claim.granted_until_us >= lost.granted_until_us)
 		return false;
 	*next = claim;
+	/* Whoever read the claim before must fail to write it; and its holder, one ahead, could take this for an answer that it misses. */
+	next->generation = claim.generation + 2;
 	next->granted_until_us = lost.granted_until_us;
 	return true;
 }

@@ -40,10 +40,14 @@ hex_value(char c) noexcept
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Is the name of a parameter, percent-encoded, this one? */
+/* Is the name of a parameter, percent-encoded, this one?  From version 18 on libpq trims spaces. */
 bool
 is_parameter(std::string_view encoded, std::string_view name) noexcept
 {
+	while (!encoded.empty() && encoded.front() == ' ')
+		encoded = slice(encoded, 1);
+	while (!encoded.empty() && encoded.back() == ' ')
+		encoded = slice(encoded, 0, encoded.size() - 1);
 	for (char expected : name)
 	{
 		char		c = encoded.empty() ? '\0' : encoded.front();
@@ -66,26 +70,26 @@ refuse_password(Reason *reason) noexcept
 	return reason->refuse("The address of a registry may hold no password.");
 }
 
-/* What is before the first '@' of the authority; libpq reads it so. */
+/* What is before the first '@', where that comes before the first slash, even after a '?'; libpq reads it so. */
 bool
-take_user(std::string_view *authority, Reason *reason) noexcept
+take_user(std::string_view *rest, Reason *reason) noexcept
 {
-	if (authority->find('@') == std::string_view::npos)
+	if (slice(*rest, 0, rest->find('/')).find('@') == std::string_view::npos)
 		return true;
-	return take_until(authority, '@').find(':') == std::string_view::npos || refuse_password(reason);
+	return take_until(rest, '@').find(':') == std::string_view::npos || refuse_password(reason);
 }
 
 bool
 parse_postgresql(std::string_view rest, RegistryAddress *address, Reason *reason) noexcept
 {
+	if (!take_user(&rest, reason))
+		return false;
+
 	std::string_view parameters = rest;
 	std::string_view place = take_until(&parameters, '?');
-	std::string_view authority = slice(place, 0, place.find('/'));
 
-	if (!take_user(&authority, reason))
-		return false;
 	/* A second '@' is none of libpq's; and what would follow could be a password in the wrong place. */
-	if (place.find('@', authority.data() - place.data()) != std::string_view::npos)
+	if (place.find('@') != std::string_view::npos)
 		return reason->refuse("It has a second \"@\"; write one that belongs to a name as %%40.");
 	while (!parameters.empty())
 	{
@@ -99,7 +103,6 @@ parse_postgresql(std::string_view rest, RegistryAddress *address, Reason *reason
 		}
 	}
 	address->kind = RegistryKind::postgresql;
-	place = slice(place, static_cast<size_t>(authority.data() - place.data()));
 	snprintf(address->shown, sizeof(address->shown), "postgresql://%.*s", static_cast<int>(place.size()), place.data());
 	return true;
 }

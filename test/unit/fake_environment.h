@@ -38,6 +38,11 @@ struct FakeServer
 	std::atomic<int64_t> boot_ns{1000 * ns_per_s};
 	std::atomic<int64_t> offset_ns{0};
 
+	/* What the registry grants; all time where nobody says otherwise. */
+	std::atomic<bool> is_granted{true};
+	std::atomic<int64_t> granted_from_us{0};
+	std::atomic<int64_t> granted_until_us{INT64_MAX};
+
 	/* The limit as it was written, and as much of it as would survive a crash. */
 	std::atomic<int64_t> written_us{0};
 	std::atomic<int64_t> durable_us{0};
@@ -108,7 +113,9 @@ public:
 	bool claim_source(ClaimSource *source)
 	{
 		claims++;
-		*source = {server_.node, server_.written_us};
+		if (!server_.is_granted)
+			return false;
+		*source = {server_.node, server_.written_us, server_.granted_from_us, server_.granted_until_us};
 		return true;
 	}
 
@@ -155,9 +162,14 @@ public:
 		return server_.boot_ns - start;
 	}
 
-	int64_t		wait_for_grant(int64_t ns, bool first)
+	int64_t		wait_for_grant(int64_t ns, bool)
 	{
-		return wait(ns, first);
+		int64_t		start = server_.boot_ns;
+
+		grant_waits.push_back(ns);
+		if (on_wait_for_grant)
+			on_wait_for_grant(ns);
+		return server_.boot_ns - start;
 	}
 
 	void		clock_ahead(int64_t, int64_t)
@@ -170,14 +182,16 @@ public:
 	int			flushes = 0;
 	int			warnings = 0;
 	std::vector<int64_t> waits;		/* ns */
+	std::vector<int64_t> grant_waits;	/* ns */
 	std::vector<int64_t> written;	/* limits, us */
 
-	/* What happens meanwhile; each but on_wait once, so that it can call the generator itself. */
+	/* What happens meanwhile; each but the waits once, so that it can call the generator itself. */
 	std::function<void()> on_read_clock;	/* after the reading */
 	std::function<void()> on_lock;			/* before it is got */
 	std::function<void()> on_prepare;
 	std::function<void()> on_flush;			/* before it is durable */
 	std::function<void(int64_t)> on_wait;	/* instead of the clocks running on */
+	std::function<void(int64_t)> on_wait_for_grant;	/* without it nothing is worth waiting for */
 
 	/* What recent_ns() gives, until it is 0. */
 	int64_t		old_reading_ns = 0;

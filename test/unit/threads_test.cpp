@@ -141,4 +141,180 @@ TEST_F(Threads, get_ids_that_differ_and_ascend_while_the_limit_is_set)
 	run();
 }
 
+/*
+ * The same with a keeper, which extends what is granted, takes it back, and has
+ * another grant: of another node, or of the same one, from where nothing more was issued.
+ */
+class KeeperThreads : public testing::Test
+{
+protected:
+	struct Id
+	{
+		uint64_t	node;
+		uint64_t	step;
+
+		auto operator<=>(const Id &) const = default;
+	};
+
+	/* What was granted, ticks. */
+	struct Granted
+	{
+		uint64_t	node;
+		int64_t		from;
+		int64_t		until;
+	};
+
+	struct Worker
+	{
+		Worker(FakeServer &server, const Layout &layout, int number) : backend(server, layout), random(number)
+		{
+			backend.options.max_drift_us = number % 2 * drift_ms * us_per_ms;
+			backend.options.max_wait_ns = 20 * ns_per_ms;
+			backend.options.reserve_ahead_us = 10 * us_per_ms;
+			backend.options.sequence_start = static_cast<SequenceStart>(number % 3);
+			backend.apply();
+		}
+
+		Backend		backend;
+		std::mt19937_64 random;
+		std::vector<Id> ids;
+	};
+
+	KeeperThreads()
+	{
+		server.set_wall_us(layout.epoch_us + 1000 * us_per_ms);
+		server.is_granted = false;
+	}
+
+	int64_t now_tick() const
+	{
+		return tick_at(layout, server.wall_ns() / ns_per_us);
+	}
+
+	void work(Worker &worker)
+	{
+		uint64_t	newest = 0;
+
+		while (static_cast<int64_t>(worker.ids.size()) < ids_per_thread)
+		{
+			Taken		taken = worker.backend.take(worker.random() % 4 == 0 ? 3 : 1);
+
+			if (worker.random() % 4 == 0)
+				server.boot_ns += worker.random() % ns_per_ms;
+			if (taken.failure == Failure::ungranted)
+				refused++;
+			if (taken.failure != Failure::none)
+			{
+				server.boot_ns += ns_per_ms;
+				std::this_thread::yield();
+				continue;
+			}
+			ASSERT_GT(taken.first_step, newest);
+			ASSERT_LE(tick_begin_us(layout, taken.tick + 1), server.durable_us);
+			newest = taken.first_step + static_cast<uint64_t>(taken.count) - 1;
+			for (uint64_t step = taken.first_step; step <= newest; step++)
+				worker.ids.push_back({taken.node, step});
+			if (worker.random() % 200 == 0)
+			{
+				taken = worker.backend.generator.advance_past(taken.tick + static_cast<int64_t>(worker.random() % 8));
+				ASSERT_TRUE(taken.failure == Failure::none || taken.failure == Failure::ungranted || taken.failure == Failure::past_grant);
+			}
+		}
+	}
+
+	/* Lets claims be taken from a new grant. */
+	void grant(uint64_t node, int64_t from, int64_t until)
+	{
+		std::lock_guard guard(server.mutex);
+
+		granted.push_back({node, from, until});
+		server.node = node;
+		server.granted_from_us = tick_begin_us(layout, from);
+		server.granted_until_us = tick_begin_us(layout, until);
+		server.is_granted = true;
+	}
+
+	void keep(Backend &keeper, std::mt19937_64 &random)
+	{
+		auto		up_to = [&] (int64_t most) { return std::uniform_int_distribution<int64_t>(0, most)(random); };
+
+		while (!is_over)
+		{
+			if (granted.empty() || up_to(3) == 0)
+			{
+				{
+					std::lock_guard guard(server.mutex);
+
+					server.is_granted = false;
+				}
+
+				int64_t		end_us = keeper.generator.revoke();
+
+				/* What was issued is known now, to the tick: the next holder may begin there. */
+				if (!granted.empty())
+					granted.back().until = end_us == 0 ? 0 : std::min(granted.back().until, tick_at(layout, end_us));
+				grant(up_to(1) == 0 ? server.node : static_cast<uint64_t>(up_to(3)),
+					  end_us == 0 ? 0 : tick_at(layout, end_us), now_tick() + up_to(20));
+			}
+			else
+			{
+				int64_t		until = std::max(granted.back().until, now_tick() + up_to(20));
+
+				{
+					std::lock_guard guard(server.mutex);
+
+					granted.back().until = until;
+					server.granted_until_us = tick_begin_us(layout, until);
+				}
+				keeper.generator.extend(tick_begin_us(layout, until));
+			}
+			std::this_thread::yield();
+		}
+	}
+
+	Layout		layout = layout_of("timestamp:41 node:10 sequence:4 epoch:2025-01-01");
+	FakeServer	server;
+	std::vector<Granted> granted;	/* the keeper's own */
+	std::atomic<bool> is_over{false};
+	std::atomic<int64_t> refused{0};
+};
+
+TEST_F(KeeperThreads, issue_only_what_is_granted_and_nothing_twice)
+{
+	std::vector<std::unique_ptr<Worker>> workers;
+	std::vector<std::thread> threads;
+	Backend		keeper(server, layout);
+	std::mt19937_64 random(1);
+	std::vector<Id> all;
+
+	for (int i = 0; i < thread_count; i++)
+		workers.push_back(std::make_unique<Worker>(server, layout, i));
+	/* The last one is the keeper. */
+	for (size_t i = 0; i <= workers.size(); i++)
+		threads.emplace_back([&, i] { i < workers.size() ? work(*workers[i]) : keep(keeper, random); });
+	for (size_t i = 0; i <= workers.size(); i++)
+	{
+		is_over = i == workers.size();
+		threads[i].join();
+	}
+
+	for (auto &worker : workers)
+		all.insert(all.end(), worker->ids.begin(), worker->ids.end());
+	EXPECT_GE(all.size(), static_cast<size_t>(thread_count * ids_per_thread));
+	std::sort(all.begin(), all.end());
+	EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+
+	/* There was something to see. */
+	EXPECT_GT(refused, 0);
+	EXPECT_GT(granted.size(), 10u);
+	for (const Id &id : all)
+	{
+		int64_t		tick = keeper.generator.tick_of_step(id.step);
+
+		ASSERT_TRUE(std::any_of(granted.begin(), granted.end(), [&] (const Granted &grant)
+								{ return grant.node == id.node && tick >= grant.from && tick < grant.until; }))
+			<< "node " << id.node << ", tick " << tick;
+	}
+}
+
 }  // namespace
