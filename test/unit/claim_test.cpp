@@ -300,7 +300,7 @@ TEST(Renewal, tells_a_registry_that_knows_an_older_state)
 	EXPECT_EQ(own.next.since_us, 10);
 
 	/* Of an earlier holder, whose time ended where this one's began. */
-	Renewing	earlier(claim_of(other, 3, 500, true), 560);
+	Renewing	earlier(claim_of(other, 3, 500, false), 560);
 
 	ASSERT_EQ(earlier.verdict, Verdict::write);
 	EXPECT_TRUE(are_equal(earlier.next, {7, 6, 660, false, settled.clock_us, me, 0}));
@@ -313,6 +313,8 @@ TEST(Renewal, does_not_take_what_a_restored_registry_gave_to_another)
 	EXPECT_EQ(Renewing(claim_of(other, 3, 501, true), 560).verdict, Verdict::held);
 	EXPECT_EQ(Renewing(claim_of(other, 4, 900, false), 560).verdict, Verdict::held);
 	EXPECT_EQ(Renewing(claim_of(nobody, 4, 501, false), 560).verdict, Verdict::held);
+	/* Or it may be renewing. */
+	EXPECT_EQ(Renewing(claim_of(other, 3, 500, true), 560).verdict, Verdict::held);
 	/* In the same generation it is no older state. */
 	EXPECT_EQ(Renewing(claim_of(other, 5, 500, false), 560).verdict, Verdict::held);
 }

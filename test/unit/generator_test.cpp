@@ -1044,7 +1044,7 @@ TEST_F(SetLimit, ends_reservations_that_were_begun_before)
 	{
 		EXPECT_EQ(counter(server.state.claim_count), 1u);
 		EXPECT_EQ(other.generator.set_limit(us_of(1000)).failure, Failure::none);
-		EXPECT_EQ(counter(server.state.limit), 0u);
+		EXPECT_EQ(counter(server.state.claim_count), 2u);
 	};
 	EXPECT_EQ(take(), Place(1000, 0));
 	EXPECT_EQ(backend->environment.written.size(), 2u);
@@ -1478,7 +1478,7 @@ TEST_F(Revoke, comes_before_a_reservation_is_written)
 	};
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
 	EXPECT_EQ(backend->environment.written, std::vector<int64_t>{us_of(1500)});
-	EXPECT_EQ(counter(server.state.limit), 0u);
+	EXPECT_LE(counter(server.state.limit), 1500u);
 }
 
 TEST_F(Revoke, comes_before_a_reservation_is_published)
@@ -1492,10 +1492,9 @@ TEST_F(Revoke, comes_before_a_reservation_is_published)
 	{
 		EXPECT_EQ(keeper.generator.revoke(), us_of(1001));
 		server.is_granted = false;
-		EXPECT_EQ(counter(server.state.limit), 0u);
 	};
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
-	EXPECT_EQ(counter(server.state.limit), 0u);
+	EXPECT_LE(counter(server.state.limit), 1500u);
 	EXPECT_EQ(server.durable_us, us_of(2100));
 }
 
@@ -1546,6 +1545,28 @@ TEST_F(Revoke, with_a_next_claim_comes_after_a_limit_was_chosen_by_the_earlier_g
 	EXPECT_EQ(counter(server.state.limit), 1605u);
 	at(1605);
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
+}
+
+TEST_F(Revoke, with_a_next_claim_comes_before_a_limit_that_was_published_by_the_earlier_grant)
+{
+	Backend		keeper(server, layout);
+	Backend		other(server, layout);
+
+	/* As above, but published before the next claim; and the limit that was made durable gets lost. */
+	grant(0, 5000);
+	start_at(1000);
+	at(1600);
+	other.environment.on_read_clock = [&]
+	{
+		keeper.generator.revoke();
+		server.is_granted = false;
+	};
+	EXPECT_EQ(failure_of(other.take()), Failure::ungranted);
+	EXPECT_EQ(other.environment.written, std::vector<int64_t>{us_of(2100)});
+	server.written_us = 0;
+	grant(1600, 1605);
+	EXPECT_EQ(take(), Place(1600, 0));
+	EXPECT_EQ(counter(server.state.limit), 1605u);
 }
 
 TEST_F(Revoke, with_a_next_claim_leaves_no_time_where_none_is_granted)
