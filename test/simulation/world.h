@@ -101,6 +101,7 @@ struct World
 	Random		random{0};
 	uint64_t	seed = 0;
 	bool		tracing = false;
+	const char *program = "simulate";	/* in test/simulation/build */
 
 	/* Time.  The wall clock is boot_ns + offset_ns. */
 	int64_t		boot_ns = 0;
@@ -175,7 +176,7 @@ check(bool holds, const char *format, ...) noexcept
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "\nto see it happen: test/simulation/build/simulate --seed %" PRIu64 "\n", world.seed);
+	fprintf(stderr, "\nto see it happen: test/simulation/build/%s --seed %" PRIu64 "\n", world.program, world.seed);
 	exit(1);
 }
 

@@ -1,0 +1,1527 @@
+/*
+ * registry.cpp
+ *		Random histories of several simulated servers that share one registry.
+ *
+ *		registry [--histories N] [--first SEED]		successive seeds
+ *		registry --seed SEED						one, and tells what happens
+ *
+ * Each server has a clock of its own, mostly wrong, a log, backends that take ids,
+ * and a keeper that claims, renews, loses and gives back as src/registry/keeper.cpp
+ * does, by the rules in src/core/claim.cpp.  The registry only stores: it compares
+ * and swaps.  It may hold any holder for dead at any moment; a request may be lost,
+ * or come late, and so may its answer; and it may go back to what it was before.
+ *
+ * What must hold, over all servers and all time:
+ *	- what is granted to different servers under one node number never overlaps;
+ *	- no id lies outside what the registry had confirmed to its server by then;
+ *	- no id twice, nor outside what is durable, and on each server they increase.
+ *
+ * A registry that was restored may know less than its holders do.  While it is
+ * unsettled they tell it; it settles here as soon as each holder that is alive has
+ * been heard.  What it can't know is excused: what was granted to holders that are
+ * dead, to those that come too late, and to one that had lost its number to another
+ * without having noticed, and has it back in the restored registry.
+ */
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "core/claim.h"
+#include "world.h"
+
+namespace snowflake::simulation
+{
+
+namespace
+{
+
+constexpr int max_servers = 3;
+constexpr int backends_per_server = 2;
+constexpr int fibers_per_server = backends_per_server + 1;	/* the last one is the keeper */
+constexpr int max_nodes = 4;
+constexpr int tries_per_turn = 4;
+constexpr int64_t automatic = -1;
+
+/* Over all histories: shows that what should be tried was tried. */
+struct Coverage
+{
+	int64_t		ids;
+	int64_t		ungranted;
+	int64_t		grants;
+	int64_t		renewals;
+	int64_t		losses;
+	int64_t		assertions;
+	int64_t		releases;
+	int64_t		unanswered;
+	int64_t		adopted;
+	int64_t		late;
+	int64_t		crashes;
+	int64_t		stops;
+	int64_t		restores;
+	int64_t		settled;
+	int64_t		excused;
+};
+
+Coverage coverage;
+
+/*
+ * The registry
+ */
+
+enum class Written
+{
+	done,
+	changed,
+	refused,
+	unknown,
+};
+
+struct Registry
+{
+	Claim		claims[max_nodes];
+	int64_t		freed[max_nodes];
+	int64_t		offset_ns;
+	int64_t		max_forward_jump_us;
+	bool		by_version;			/* ZooKeeper's way of comparing; else by the generation alone, as in registry.sql */
+	bool		is_unsettled;
+	int			incarnation;		/* connections end with it */
+	int64_t		freed_count;
+
+	void begin() noexcept
+	{
+		for (int node = 0; node < max_nodes; node++)
+			claims[node] = unknown_claim(node);
+		memset(freed, 0, sizeof(freed));
+		is_unsettled = false;
+		incarnation = 0;
+		freed_count = 0;
+	}
+
+	static Claim unknown_claim(int node) noexcept
+	{
+		Claim		claim{};
+
+		claim.node = static_cast<uint64_t>(node);
+		return claim;
+	}
+
+	RegistryTime time() const noexcept
+	{
+		return {(world.boot_ns + offset_ns) / ns_per_us, max_forward_jump_us, is_unsettled ? 1000 : 0};
+	}
+
+	void set_dead(uint64_t node) noexcept
+	{
+		claims[node].is_alive = false;
+		freed[node] = ++freed_count;
+	}
+
+	Written write(const Claim &before, const Claim &next, int64_t window_us) noexcept
+	{
+		Claim	   &claim = claims[next.node];
+		const int64_t version = claim.version;
+		const bool	is_alive = next.holder.is_nobody() ? false : window_us > 0 || claim.is_alive;
+
+		if (by_version ? claim.version != before.version : claim.generation != before.generation)
+			return Written::changed;
+		if (!by_version && claim.generation > 0 && next.granted_until_us < claim.granted_until_us && !next.holder.is_nobody())
+			return Written::refused;
+		claim = next;
+		claim.version = version + 1;
+		claim.is_alive = is_alive;
+		if (!is_alive)
+			freed[next.node] = ++freed_count;
+		trace("the registry has: node %" PRIu64 ", generation %" PRId64 ", holder %s, up to %" PRId64 " us",
+			  claim.node, claim.generation, claim.holder.is_nobody() ? "none" : claim.holder.nonce, claim.granted_until_us);
+		return Written::done;
+	}
+};
+
+Registry registry;
+
+/* What the registry may be set back to. */
+constexpr int max_snapshots = 4;
+Claim		snapshots[max_snapshots][max_nodes];
+
+/* Requests that are under way though their answer is not waited for any more. */
+struct Request
+{
+	bool		is_there;
+	int			incarnation;
+	Claim		before;
+	Claim		next;
+	int64_t		window_us;
+};
+
+constexpr int max_requests = 4;
+Request		requests[max_requests];
+
+/*
+ * The truth: who was granted what, and which ids there are
+ */
+
+/* One holding of one node number, from its grant to its end. */
+struct Episode
+{
+	int			server;
+	int			life;
+	uint64_t	node;
+	int64_t		start_us;
+	int64_t		confirmed_until_us;
+	int64_t		until_us;		/* the same, or where a release has set it back */
+	int			incarnation;	/* of the registry that has confirmed it last */
+	bool		is_live;
+	bool		is_excused;
+};
+
+struct Run
+{
+	int			server;
+	uint64_t	node;
+	uint64_t	first;
+	int64_t		count;
+	int			episode;
+};
+
+constexpr int max_episodes = 1024;
+constexpr int max_runs = 4096;
+constexpr int none = -1;
+
+Episode		episodes[max_episodes];
+int			episode_count;
+Run			runs[max_runs];
+int			run_count;
+
+void
+excuse(Episode &episode) noexcept
+{
+	if (episode.is_excused)
+		return;
+	trace("what server %d was granted on node %" PRIu64 " up to %" PRId64 " us is excused",
+		  episode.server, episode.node, episode.until_us);
+	episode.is_excused = true;
+	coverage.excused++;
+}
+
+/* Its holder is gone, or holds something else: does the registry know up to where it went? */
+void
+end_episode(Episode &episode) noexcept
+{
+	episode.is_live = false;
+	if (episode.incarnation != registry.incarnation && episode.until_us > registry.claims[episode.node].granted_until_us)
+		excuse(episode);
+}
+
+/* What different servers were granted never overlaps. */
+void
+check_apart(const Episode &one) noexcept
+{
+	for (int i = 0; i < episode_count; i++)
+	{
+		const Episode &other = episodes[i];
+
+		if (other.node != one.node || other.server == one.server || other.is_excused || one.is_excused)
+			continue;
+		check(std::max(one.start_us, other.start_us) >= std::min(one.until_us, other.until_us),
+			  "node %" PRIu64 " is granted to server %d from %" PRId64 " to %" PRId64 " us, and to server %d from %" PRId64 " to %" PRId64 " us",
+			  one.node, one.server, one.start_us, one.until_us, other.server, other.start_us, other.until_us);
+	}
+}
+
+/*
+ * A server
+ */
+
+struct Server;
+
+/* A backend's or the keeper's environment. */
+class RegistryEnvironment
+{
+public:
+	void		begin(Server *server, int number, Fiber *fiber) noexcept
+	{
+		*this = RegistryEnvironment{};
+		server_ = server;
+		number_ = number;
+		fiber_ = fiber;
+	}
+
+	int64_t		now_ns() noexcept;
+	int64_t		recent_ns() noexcept;
+	ClockReading read_clock() noexcept;
+	void		lock() noexcept;
+	void		unlock() noexcept;
+	bool		claim_source(ClaimSource *source) noexcept;
+	void		prepare_limit() noexcept;
+	void		advance_limit(int64_t limit_us) noexcept;
+	void		flush_limit() noexcept;
+	void		set_limit(int64_t limit_us) noexcept;
+	int64_t		wait(int64_t ns, bool) noexcept;
+	int64_t		wait_for_grant(int64_t ns, bool first) noexcept;
+	void		clock_ahead(int64_t, int64_t) noexcept
+	{
+	}
+
+	bool		is_asleep() const noexcept
+	{
+		return world.boot_ns < wake_ns_;
+	}
+	int64_t		wake_ns() const noexcept
+	{
+		return wake_ns_;
+	}
+
+	/* It is gone, its lock with it. */
+	void		release() noexcept;
+
+private:
+	void		check_locked(bool locked, const char *where) noexcept;
+	void		may_leave() noexcept;
+
+	Server	   *server_ = nullptr;
+	int			number_ = nobody;
+	Fiber	   *fiber_ = nullptr;
+	int64_t		wake_ns_ = 0;
+	int			position_ = 0;
+};
+
+static_assert(Environment<RegistryEnvironment>);
+
+using RegistryGenerator = Generator<SimAtomic, RegistryEnvironment>;
+
+struct Server
+{
+	/* A backend, or the keeper. */
+	struct Process
+	{
+		Fiber		fiber;
+		RegistryEnvironment environment;
+		std::optional<RegistryGenerator> generator;
+		int64_t		stalled_until = 0;	/* round */
+	};
+
+	int			number;
+	Process		processes[fibers_per_server];
+
+	/* Of this history. */
+	int64_t		wanted_node;			/* or automatic */
+	Options		options;
+	int64_t		window_us;
+	int64_t		offset_ns;
+	Log			log;
+	int64_t		partitioned_until;		/* round */
+	int64_t		down_until;				/* round */
+	int64_t		issued_end_us;			/* of all ids, over all lives */
+	bool		is_late;				/* it is not heard while the registry is unsettled */
+
+	/* Of this life. */
+	int			life;
+	bool		is_up;
+	int			lock_holder;
+	SharedState<SimAtomic> state;
+	uint64_t	newest_step;			/* returned */
+
+	/* In shared memory: what the registry has granted, as the backends see it. */
+	bool		is_usable;
+	Grant		shown;
+	bool		has_problem;
+
+	/* The keeper's own. */
+	Holder		me;
+	bool		is_claimed;
+	Grant		grant;
+	bool		is_assertion_due;
+	Grant		lost_grant;
+	bool		is_grant_pending;
+	uint64_t	pending_node;
+	bool		is_connected;
+	int			incarnation;			/* of the connection */
+	bool		is_stopping;
+	bool		is_released;
+
+	/* The truth. */
+	int			episode;				/* that is held, or none */
+	int			lost_episode;			/* that is to be asserted, or none */
+
+	int64_t wall_ns() const noexcept
+	{
+		return world.boot_ns + offset_ns;
+	}
+	Process &keeper() noexcept
+	{
+		return processes[backends_per_server];
+	}
+};
+
+Server		servers[max_servers];
+const Layout *layout;
+int64_t		current_round;
+bool		is_settling;
+
+/* The network is left alone in the end. */
+bool
+happens(int64_t one_in) noexcept
+{
+	return !is_settling && world.random.one_in(one_in);
+}
+
+int64_t
+begin_us(int64_t tick) noexcept
+{
+	return tick_begin_us(*layout, tick);
+}
+
+int64_t
+RegistryEnvironment::now_ns() noexcept
+{
+	step();
+	return server_->wall_ns();
+}
+
+int64_t
+RegistryEnvironment::recent_ns() noexcept
+{
+	return now_ns();
+}
+
+ClockReading
+RegistryEnvironment::read_clock() noexcept
+{
+	step();
+	return {server_->wall_ns(), server_->offset_ns};
+}
+
+void
+RegistryEnvironment::lock() noexcept
+{
+	may_leave();
+	check(server_->lock_holder != number_, "the lock was taken twice");
+	step();
+	while (server_->lock_holder != nobody)
+		Fiber::pause();
+	server_->lock_holder = number_;
+}
+
+void
+RegistryEnvironment::unlock() noexcept
+{
+	check_locked(true, "unlock");
+	server_->lock_holder = nobody;
+	step();
+}
+
+bool
+RegistryEnvironment::claim_source(ClaimSource *source) noexcept
+{
+	check_locked(true, "claim_source");
+	may_leave();
+	if (!server_->is_usable)
+		return false;
+	*source = {server_->shown.node, server_->log.limit_us(), server_->shown.start_us, server_->shown.granted_until_us};
+	return true;
+}
+
+void
+RegistryEnvironment::prepare_limit() noexcept
+{
+	check_locked(false, "prepare_limit");
+	may_leave();
+}
+
+void
+RegistryEnvironment::advance_limit(int64_t limit_us) noexcept
+{
+	check_locked(true, "advance_limit");
+	may_leave();
+	position_ = server_->log.write(std::max(limit_us, server_->log.limit_us()));
+	trace("writes the limit %" PRId64 " us", limit_us);
+}
+
+void
+RegistryEnvironment::flush_limit() noexcept
+{
+	check_locked(false, "flush_limit");
+	for (int64_t waits = world.random.below(3); waits > 0; waits--)
+	{
+		Fiber::pause();
+		may_leave();
+	}
+	server_->log.flush(position_);
+	step();
+}
+
+void
+RegistryEnvironment::set_limit(int64_t limit_us) noexcept
+{
+	check_locked(true, "set_limit");
+	position_ = server_->log.write(limit_us);
+}
+
+int64_t
+RegistryEnvironment::wait(int64_t ns, bool) noexcept
+{
+	int64_t		start = world.boot_ns;
+
+	check_locked(false, "wait");
+	check(ns > 0 && ns <= longest_wait_ns, "a wait of %" PRId64 " ns", ns);
+	wake_ns_ = start + ns;
+	do
+	{
+		may_leave();
+		Fiber::pause();
+	} while (world.boot_ns < wake_ns_);
+	return world.boot_ns - start;
+}
+
+int64_t
+RegistryEnvironment::wait_for_grant(int64_t ns, bool first) noexcept
+{
+	return server_->has_problem ? 0 : wait(std::min(ns, 5 * ns_per_ms), first);
+}
+
+void
+RegistryEnvironment::release() noexcept
+{
+	if (server_->lock_holder == number_)
+		server_->lock_holder = nobody;
+	wake_ns_ = 0;
+}
+
+void
+RegistryEnvironment::check_locked(bool locked, const char *where) noexcept
+{
+	check((server_->lock_holder == number_) == locked, "%s is called %s the lock", where, locked ? "without" : "under");
+}
+
+/* A backend may be cancelled, or fail.  The keeper catches what it can. */
+void
+RegistryEnvironment::may_leave() noexcept
+{
+	step();
+	if (number_ != backends_per_server && world.cancel_one_in != 0 && happens(world.cancel_one_in))
+	{
+		release();
+		fiber_->leave();
+	}
+}
+
+/*
+ * The store, as a keeper sees it
+ */
+
+void
+disconnect(Server &server) noexcept
+{
+	server.is_connected = false;
+}
+
+bool
+is_cut_off(const Server &server) noexcept
+{
+	return server.partitioned_until > current_round || server.incarnation != registry.incarnation;
+}
+
+bool
+connect(Server &server) noexcept
+{
+	Fiber::pause();
+	if (server.partitioned_until > current_round || happens(20))
+		return false;
+	server.incarnation = registry.incarnation;
+	server.is_connected = true;
+	return true;
+}
+
+bool
+read(Server &server, uint64_t node, Claim *claim, RegistryTime *time) noexcept
+{
+	Fiber::pause();
+	if (is_cut_off(server) || happens(40))
+		return false;
+	*claim = registry.claims[node];
+	*time = registry.time();
+	Fiber::pause();
+	return !is_cut_off(server);
+}
+
+Written
+write(Server &server, const Claim &before, const Claim &next, int64_t window_us) noexcept
+{
+	Written		written;
+
+	Fiber::pause();
+	if (is_cut_off(server) || happens(40))
+	{
+		coverage.unanswered++;
+		return Written::unknown;
+	}
+	if (happens(12))
+	{
+		Request	   &request = requests[world.random.below(max_requests)];
+
+		/* It is still to come, or never. */
+		request = {true, registry.incarnation, before, next, window_us};
+		coverage.unanswered++;
+		return Written::unknown;
+	}
+	written = registry.write(before, next, window_us);
+	Fiber::pause();
+	if (is_cut_off(server) || happens(12))
+	{
+		trace("the answer is missing");
+		coverage.unanswered++;
+		return Written::unknown;
+	}
+	return written;
+}
+
+/*
+ * The keeper, as in src/registry/keeper.cpp
+ */
+
+int64_t
+position_us(Server &server) noexcept
+{
+	int64_t		now = server.wall_ns() / ns_per_us;
+	int64_t		position = std::max(now, std::min(server.log.limit_us(), now + server.options.max_drift_us));
+	RegistryGenerator &generator = *server.keeper().generator;
+	uint64_t	step;
+	uint64_t	node;
+
+	if (generator.newest(&step, &node))
+		position = std::max(position, begin_us(generator.tick_of_step(step) + 1));
+	return position;
+}
+
+void
+lock_shared(Server &server) noexcept
+{
+	server.keeper().environment.lock();
+}
+
+void
+unlock_shared(Server &server) noexcept
+{
+	server.keeper().environment.unlock();
+}
+
+void
+show_failure(Server &server) noexcept
+{
+	disconnect(server);
+	server.has_problem = true;
+}
+
+void
+publish(Server &server, const Grant &confirmed) noexcept
+{
+	bool		is_new = !server.is_claimed;
+
+	trace("server %d has node %" PRIu64 ", generation %" PRId64 ", from %" PRId64 " to %" PRId64 " us",
+		  server.number, confirmed.node, confirmed.generation, confirmed.start_us, confirmed.granted_until_us);
+	if (is_new)
+	{
+		if (episode_count == max_episodes)
+			abort();
+		server.episode = episode_count++;
+		episodes[server.episode] = {server.number, server.life, confirmed.node, confirmed.start_us, 0, 0, 0, true, false};
+		coverage.grants++;
+	}
+	else
+		coverage.renewals++;
+
+	Episode	   &episode = episodes[server.episode];
+
+	episode.confirmed_until_us = episode.until_us = confirmed.granted_until_us;
+	episode.incarnation = server.incarnation;
+	check_apart(episode);
+
+	if (is_new)
+		(void) server.keeper().generator->revoke();
+	server.grant = confirmed;
+	server.is_claimed = true;
+	server.is_grant_pending = false;
+	lock_shared(server);
+	server.shown = confirmed;
+	server.is_usable = true;
+	unlock_shared(server);
+	if (!is_new)
+		server.keeper().generator->extend(confirmed.granted_until_us);
+	server.has_problem = false;
+}
+
+int64_t
+take_back(Server &server) noexcept
+{
+	lock_shared(server);
+	server.is_usable = false;
+	unlock_shared(server);
+	server.is_claimed = false;
+	return server.keeper().generator->revoke();
+}
+
+bool
+choose_number(Server &server, int64_t until_us, uint64_t *node) noexcept
+{
+	ListedClaim list[max_nodes];
+	int64_t		count = 0;
+
+	if (server.wanted_node != automatic)
+	{
+		*node = static_cast<uint64_t>(server.wanted_node);
+		return true;
+	}
+	if (server.is_grant_pending)
+	{
+		*node = server.pending_node;
+		return true;
+	}
+	Fiber::pause();
+	if (is_cut_off(server))
+	{
+		show_failure(server);
+		return false;
+	}
+	for (const Claim &claim : registry.claims)
+	{
+		if (claim.generation > 0)
+			list[count++] = {claim.node, claim.granted_until_us, registry.freed[claim.node], claim.holder.is_nobody() || !claim.is_alive};
+	}
+	if (choose_node(list, count, static_cast<uint64_t>(layout->max_node()), until_us, node))
+		return true;
+	server.has_problem = true;
+	return false;
+}
+
+void
+claim(Server &server) noexcept
+{
+	int64_t		until_us = INT64_MAX;
+	uint64_t	node;
+
+	if (!choose_number(server, until_us, &node))
+		return;
+	for (int i = 0; i < tries_per_turn; i++)
+	{
+		Claim		known;
+		Claim		next;
+		Grant		wanted;
+		RegistryTime time;
+
+		if (!read(server, node, &known, &time))
+		{
+			show_failure(server);
+			return;
+		}
+
+		Verdict		verdict = decide_grant(known, time, server.me, position_us(server), server.window_us, &next, &wanted);
+
+		if (verdict == Verdict::too_far && server.wanted_node == automatic && known.generation > 0 && until_us == INT64_MAX)
+		{
+			until_us = known.granted_until_us - 1;
+			server.is_grant_pending = false;
+			if (!choose_number(server, until_us, &node))
+				return;
+			continue;
+		}
+		if (verdict != Verdict::write)
+		{
+			trace("server %d is refused node %" PRIu64 ": verdict %d", server.number, node, static_cast<int>(verdict));
+			server.is_grant_pending = false;
+			server.has_problem = true;
+			return;
+		}
+		switch (write(server, known, next, server.window_us))
+		{
+			case Written::done:
+				publish(server, wanted);
+				return;
+			case Written::changed:
+				if (server.wanted_node == automatic && !known.holder.is(server.me))
+				{
+					server.is_grant_pending = false;
+					return;
+				}
+				continue;
+			case Written::unknown:
+				server.is_grant_pending = true;
+				server.pending_node = node;
+				show_failure(server);
+				return;
+			case Written::refused:
+				show_failure(server);
+				return;
+		}
+	}
+	server.has_problem = true;
+}
+
+void
+lose(Server &server) noexcept
+{
+	trace("server %d has lost node %" PRIu64, server.number, server.grant.node);
+	coverage.losses++;
+	(void) take_back(server);
+	server.lost_grant = server.grant;
+	server.is_assertion_due = true;
+	server.lost_episode = server.episode;
+	server.episode = none;
+	server.has_problem = true;
+}
+
+bool
+assert_lost_grant(Server &server) noexcept
+{
+	for (int i = 0; i < tries_per_turn; i++)
+	{
+		Claim		known;
+		Claim		next;
+		RegistryTime time;
+		Written		written;
+
+		if (!read(server, server.lost_grant.node, &known, &time))
+		{
+			show_failure(server);
+			return false;
+		}
+		server.is_assertion_due = decide_assertion(known, server.lost_grant, &next);
+		if (!server.is_assertion_due)
+		{
+			Episode	   &episode = episodes[server.lost_episode];
+
+			episode.is_live = false;
+			server.lost_episode = none;
+			/* In the registry that was read; another may have taken its place since. */
+			check(episode.is_excused || server.incarnation != registry.incarnation ||
+				  known.granted_until_us >= episode.until_us, "the registry does not know how far a lost claim went");
+			if (server.incarnation != registry.incarnation)
+				end_episode(episode);
+			return true;
+		}
+		trace("server %d tells how far it was granted node %" PRIu64, server.number, server.lost_grant.node);
+		coverage.assertions++;
+		written = write(server, known, next, 0);
+		if (written == Written::unknown || written == Written::refused)
+		{
+			show_failure(server);
+			return false;
+		}
+	}
+	return false;
+}
+
+void
+renew(Server &server) noexcept
+{
+	for (int i = 0; i < tries_per_turn; i++)
+	{
+		Claim		known;
+		Claim		next;
+		Grant		renewed;
+		RegistryTime time;
+		int64_t		generation = server.grant.generation;
+
+		if (!read(server, server.grant.node, &known, &time))
+		{
+			show_failure(server);
+			return;
+		}
+		adopt(known, server.me, &server.grant);
+		coverage.adopted += server.grant.generation != generation;
+
+		Verdict		verdict = decide_renewal(known, time, server.me, position_us(server), server.window_us, server.grant, &next, &renewed);
+
+		if (verdict == Verdict::held)
+		{
+			lose(server);
+			return;
+		}
+		if (verdict != Verdict::write)
+		{
+			server.has_problem = true;
+			return;
+		}
+		switch (write(server, known, next, server.window_us))
+		{
+			case Written::done:
+				publish(server, renewed);
+				return;
+			case Written::changed:
+				continue;
+			case Written::unknown:
+				server.grant.asked_until_us = std::max(server.grant.asked_until_us, next.granted_until_us);
+				show_failure(server);
+				return;
+			case Written::refused:
+				show_failure(server);
+				return;
+		}
+	}
+	server.has_problem = true;
+}
+
+void
+release(Server &server) noexcept
+{
+	bool		is_pending = !server.is_claimed && server.is_grant_pending;
+	int64_t		issued_until_us;
+
+	if (!server.is_claimed && !is_pending)
+		return;
+	issued_until_us = take_back(server);
+	if (server.episode != none)
+	{
+		Episode	   &episode = episodes[server.episode];
+
+		/* From here on the registry may give the rest to others. */
+		episode.until_us = std::min(episode.until_us, std::max(episode.start_us, issued_until_us));
+		end_episode(episode);
+		server.episode = none;
+	}
+	(void) (server.is_connected || connect(server));
+	for (int i = 0; i < tries_per_turn && server.is_connected; i++)
+	{
+		Claim		known;
+		Claim		next;
+		RegistryTime time;
+
+		if (!read(server, is_pending ? server.pending_node : server.grant.node, &known, &time))
+			break;
+		if (is_pending && !known.holder.is(server.me))
+			break;
+		if (is_pending)
+			server.grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0};
+		adopt(known, server.me, &server.grant);
+		if (!decide_release(known, server.me, issued_until_us, server.grant, &next))
+			break;
+
+		Written		written = write(server, known, next, 0);
+
+		coverage.releases += written == Written::done;
+		if (written != Written::changed)
+			break;
+	}
+}
+
+void
+take_turn(Server &server) noexcept
+{
+	if (server.is_stopping)
+	{
+		if (!server.is_released)
+			release(server);
+		server.is_released = true;
+		return;
+	}
+	if (server.is_connected && server.incarnation != registry.incarnation)
+		disconnect(server);
+	if (!server.is_connected && !connect(server))
+	{
+		show_failure(server);
+		return;
+	}
+	if (server.is_assertion_due && !assert_lost_grant(server))
+		return;
+	if (server.is_claimed)
+		renew(server);
+	else
+		claim(server);
+}
+
+/*
+ * The backends
+ */
+
+void
+check_issued(Server &server, const RegistryGenerator &generator, const Taken &taken, uint64_t above_step) noexcept
+{
+	uint64_t	last = taken.first_step + static_cast<uint64_t>(taken.count) - 1;
+	int64_t		tick = generator.tick_of_step(taken.first_step);
+	int			episode = none;
+
+	trace("server %d issued %" PRId64 " of node %" PRIu64 " from tick %" PRId64 " (%" PRId64 " us), sequence %" PRIu64,
+		  server.number, taken.count, taken.node, tick, begin_us(tick), generator.sequence_of_step(taken.first_step));
+	coverage.ids += taken.count;
+
+	for (int i = 0; i < episode_count && episode == none; i++)
+	{
+		const Episode &had = episodes[i];
+
+		if (had.server == server.number && had.life == server.life && had.node == taken.node &&
+			begin_us(tick) >= had.start_us && begin_us(tick + 1) <= had.confirmed_until_us)
+			episode = i;
+	}
+	check(episode != none, "server %d was not granted tick %" PRId64 " (%" PRId64 " us) of node %" PRIu64,
+		  server.number, tick, begin_us(tick), taken.node);
+	check(begin_us(tick + 1) <= server.log.durable_us(), "tick %" PRId64 " is not durable", tick);
+	check(taken.first_step > above_step, "an id that was returned before the call is greater");
+	for (int i = 0; i < run_count; i++)
+	{
+		const Run  &run = runs[i];
+
+		if (run.node != taken.node || last < run.first || taken.first_step >= run.first + static_cast<uint64_t>(run.count))
+			continue;
+		check(run.server != server.number && (episodes[run.episode].is_excused || episodes[episode].is_excused),
+			  "servers %d and %d have issued node %" PRIu64 ", tick %" PRId64 ", sequence %" PRIu64,
+			  run.server, server.number, taken.node, tick, generator.sequence_of_step(taken.first_step));
+	}
+	if (run_count == max_runs)
+		abort();
+	runs[run_count++] = {server.number, taken.node, taken.first_step, taken.count, episode};
+	server.newest_step = std::max(server.newest_step, last);
+	server.issued_end_us = std::max(server.issued_end_us, begin_us(tick + 1));
+}
+
+void
+call(Server &server, Server::Process &process) noexcept
+{
+	RegistryGenerator &generator = *process.generator;
+	int64_t		now_tick = tick_at(*layout, server.wall_ns() / ns_per_us);
+	uint64_t	above_step = server.newest_step;
+	Taken		taken;
+
+	if (happens(24))
+	{
+		int64_t		tick = world.random.one_in(2) ? static_cast<int64_t>(server.state.granted.peek()) + world.random.between(-2, 1) :
+			now_tick + world.random.between(-3, 5);
+
+		taken = generator.advance_past(std::clamp<int64_t>(tick, 0, now_tick + 100));
+		return;
+	}
+	if (happens(48))
+	{
+		/* Only to where nothing was issued above. */
+		(void) generator.set_limit(std::max(server.issued_end_us, begin_us(now_tick + world.random.between(-10, 3))));
+		return;
+	}
+	taken = generator.take(world.random.between(1, 4));
+	if (taken.failure == Failure::none)
+		check_issued(server, generator, taken, above_step);
+	else
+	{
+		trace("server %d got no id: failure %d", server.number, static_cast<int>(taken.failure));
+		coverage.ungranted += taken.failure == Failure::ungranted;
+		check(taken.count == 0, "a failed call issued ids");
+		check(taken.failure == Failure::ungranted || taken.failure == Failure::behind || taken.failure == Failure::standstill ||
+			  taken.failure == Failure::forward_jump, "failure %d", static_cast<int>(taken.failure));
+	}
+}
+
+/* What a fiber does. */
+void
+job(int number) noexcept
+{
+	Server	   &server = servers[number / fibers_per_server];
+	int			process = number % fibers_per_server;
+
+	if (process == backends_per_server)
+		take_turn(server);
+	else
+		call(server, server.processes[process]);
+}
+
+/*
+ * A history
+ */
+
+void
+begin_life(Server &server) noexcept
+{
+	server.life++;
+	server.is_up = true;
+	server.lock_holder = nobody;
+	server.state.initialize();
+	server.newest_step = 0;
+	server.is_usable = server.has_problem = false;
+	server.shown = server.grant = server.lost_grant = {};
+	server.is_claimed = server.is_assertion_due = server.is_grant_pending = false;
+	server.is_connected = server.is_stopping = server.is_released = false;
+	server.episode = server.lost_episode = none;
+	memset(&server.me, 0, sizeof(server.me));
+	snprintf(server.me.nonce, sizeof(server.me.nonce), "server-%d-life-%d", server.number, server.life);
+	for (int i = 0; i < fibers_per_server; i++)
+	{
+		Server::Process &process = server.processes[i];
+
+		process.environment.begin(&server, i, &process.fiber);
+		process.generator.emplace(server.state, *layout, process.environment);
+		process.generator->set_options(server.options);
+		process.stalled_until = 0;
+	}
+}
+
+/* The server is gone, and all that was in its memory. */
+void
+end_life(Server &server) noexcept
+{
+	world.steps_left = 0;
+	for (Server::Process &process : server.processes)
+	{
+		process.fiber.kill();
+		process.environment.release();
+	}
+	for (int episode : {server.episode, server.lost_episode})
+	{
+		if (episode != none)
+			end_episode(episodes[episode]);
+	}
+	server.episode = server.lost_episode = none;
+	server.is_up = false;
+}
+
+/* Another keeper after one that has ended otherwise than by a stop: it has what is in shared memory. */
+void
+restart_keeper(Server &server) noexcept
+{
+	Server::Process &keeper = server.keeper();
+
+	if (!keeper.fiber.idle())
+		return;
+	if (server.lost_episode != none)
+		end_episode(episodes[server.lost_episode]);
+	if (!server.is_usable && server.episode != none)
+		end_episode(episodes[server.episode]);
+	server.lost_episode = none;
+	if (!server.is_usable)
+		server.episode = none;
+	server.grant = server.shown;
+	server.grant.asked_until_us = INT64_MAX;
+	server.is_claimed = server.is_usable;
+	server.is_assertion_due = server.is_grant_pending = false;
+	server.is_connected = false;
+}
+
+/* The registry is what it was some time ago, or is only started anew. */
+void
+restore(bool is_older) noexcept
+{
+	registry.incarnation++;
+	registry.is_unsettled = true;
+	for (Request &request : requests)
+		request.is_there = false;
+	for (Server &server : servers)
+		server.is_late = world.random.one_in(8);
+	if (!is_older)
+		return;
+	coverage.restores++;
+	if (world.random.one_in(8))
+	{
+		trace("the registry has forgotten all");
+		for (int node = 0; node < max_nodes; node++)
+			registry.claims[node] = Registry::unknown_claim(node);
+	}
+	else
+	{
+		trace("the registry is restored");
+		memcpy(registry.claims, snapshots[world.random.below(max_snapshots)], sizeof(registry.claims));
+	}
+	for (int i = 0; i < episode_count; i++)
+	{
+		Episode	   &episode = episodes[i];
+
+		if (!episode.is_live)
+			end_episode(episode);
+		/* It had lost its number to another, and may have it back now. */
+		for (int j = i + 1; j < episode_count && episode.is_live; j++)
+		{
+			if (episodes[j].node == episode.node && episodes[j].server != episode.server)
+				excuse(episode);
+		}
+	}
+}
+
+/* Every holder that is alive has been heard, or comes too late. */
+void
+try_to_settle() noexcept
+{
+	if (!registry.is_unsettled)
+		return;
+	for (Server &server : servers)
+	{
+		for (int i : {server.episode, server.lost_episode})
+		{
+			if (i == none || episodes[i].is_excused || (i == server.episode && episodes[i].incarnation == registry.incarnation))
+				continue;
+			if (!server.is_late || is_settling)
+				return;
+			if (episodes[i].until_us > registry.claims[episodes[i].node].granted_until_us || i == server.episode)
+				excuse(episodes[i]);
+		}
+	}
+	trace("the registry has settled");
+	registry.is_unsettled = false;
+	coverage.settled++;
+}
+
+enum class Event
+{
+	set_clock,
+	set_right,
+	crash,
+	stop,
+	restart_keeper,
+	partition,
+	stall,
+	expire,
+	deliver,
+	snapshot,
+	restore,
+	restart_registry,
+	settle,
+	set_registry_clock,
+};
+constexpr int event_count = 14;
+
+int			event_weights[event_count];
+int			event_one_in;
+int			keeper_one_in;
+int			steps_mean;
+int			server_count;
+int64_t		right_ns;
+
+void
+event() noexcept
+{
+	Random	   &random = world.random;
+	Server	   &server = servers[random.below(server_count)];
+	int64_t		sum = 0;
+	int			picked = 0;
+
+	for (int weight : event_weights)
+		sum += weight;
+	for (sum = random.below(sum); sum >= event_weights[picked]; picked++)
+		sum -= event_weights[picked];
+	switch (static_cast<Event>(picked))
+	{
+		case Event::set_clock:
+			server.offset_ns += random.one_of<int64_t>({3, -3, 20, -20, 20, -20, 300, -300}) * ns_per_ms;
+			break;
+		case Event::set_right:
+			server.offset_ns = right_ns;
+			break;
+		case Event::crash:
+			if (!server.is_up)
+				return;
+			trace("server %d crashes", server.number);
+			coverage.crashes++;
+			end_life(server);
+			server.log.cut(static_cast<int>(random.between(server.log.flushed(), server.log.written())));
+			server.down_until = current_round + random.below(40);
+			break;
+		case Event::stop:
+			server.is_stopping = server.is_up;
+			break;
+		case Event::restart_keeper:
+			if (server.is_up && !server.is_stopping)
+				restart_keeper(server);
+			break;
+		case Event::partition:
+			server.partitioned_until = current_round + random.between(5, 80);
+			break;
+		case Event::stall:
+			server.processes[random.below(fibers_per_server)].stalled_until = current_round + random.between(5, 80);
+			break;
+		case Event::expire:
+			registry.set_dead(static_cast<uint64_t>(random.below(max_nodes)));
+			break;
+		case Event::deliver:
+			{
+				Request	   &request = requests[random.below(max_requests)];
+
+				if (!request.is_there || request.incarnation != registry.incarnation)
+					return;
+				trace("a request comes late");
+				request.is_there = false;
+				coverage.late += registry.write(request.before, request.next, request.window_us) == Written::done;
+			}
+			break;
+		case Event::snapshot:
+			memcpy(snapshots[random.below(max_snapshots)], registry.claims, sizeof(registry.claims));
+			break;
+		case Event::restore:
+			restore(true);
+			break;
+		case Event::restart_registry:
+			restore(false);
+			break;
+		case Event::settle:
+			try_to_settle();
+			break;
+		case Event::set_registry_clock:
+			registry.offset_ns += random.one_of<int64_t>({5, -5, 50, -50}) * ns_per_ms;
+			break;
+	}
+}
+
+/* One process runs a little. */
+void
+run_round() noexcept
+{
+	Random	   &random = world.random;
+	int64_t		first_wake_ns = INT64_MAX;
+
+	current_round++;
+	if (happens(event_one_in))
+		event();
+	for (int i = 0; i < server_count; i++)
+	{
+		Server	   &server = servers[i];
+
+		if (server.is_up && server.is_released)
+		{
+			trace("server %d stops", server.number);
+			coverage.stops++;
+			end_life(server);
+			server.log.cut(server.log.written());
+			server.down_until = current_round + random.below(40);
+		}
+		if (!server.is_up && server.down_until <= current_round)
+			begin_life(server);
+	}
+
+	int			fibers = server_count * fibers_per_server;
+	int			start = static_cast<int>(random.below(fibers));
+
+	for (int i = 0; i < fibers; i++)
+	{
+		int			number = (start + i) % fibers;
+		Server	   &server = servers[number / fibers_per_server];
+		Server::Process &process = server.processes[number % fibers_per_server];
+
+		if (!server.is_up || process.stalled_until > current_round)
+			continue;
+		/* A keeper has less to do. */
+		if (&process == &server.keeper() && process.fiber.idle() && !server.is_stopping && !random.one_in(keeper_one_in))
+			continue;
+		if (process.environment.is_asleep())
+		{
+			first_wake_ns = std::min(first_wake_ns, process.environment.wake_ns());
+			continue;
+		}
+		world.boot_ns += 1 + random.below(world.pace_ns);
+		world.steps_left = static_cast<int>(random.below(2 * steps_mean));
+		world.running = number;
+		process.fiber.resume();
+		world.running = nobody;
+		return;
+	}
+	if (first_wake_ns != INT64_MAX)
+		world.boot_ns = first_wake_ns;
+}
+
+/* When one server is left alone with a registry that works, it gets ids. */
+void
+settle() noexcept
+{
+	Server	   &server = servers[world.random.below(server_count)];
+	int64_t		furthest_us = 0;
+	int			had;
+
+	is_settling = true;
+	/* A reservation, and a renewal, take less time than they are made for. */
+	world.pace_ns = std::min(world.pace_ns, 20 * ns_per_us);
+	for (int i = 0; i < server_count; i++)
+	{
+		if (&servers[i] != &server && servers[i].is_up)
+			end_life(servers[i]);
+		servers[i].down_until = INT64_MAX;
+	}
+	if (server.is_up && server.is_stopping)
+		end_life(server);
+	if (!server.is_up)
+		begin_life(server);
+	server.partitioned_until = 0;
+	for (Server::Process &process : server.processes)
+		process.stalled_until = 0;
+	for (int node = 0; node < max_nodes; node++)
+	{
+		if (!registry.claims[node].holder.is(server.me))
+			registry.set_dead(static_cast<uint64_t>(node));
+		furthest_us = std::max(furthest_us, registry.claims[node].granted_until_us);
+	}
+	furthest_us = std::max({furthest_us, server.log.limit_us(), server.grant.granted_until_us, server.issued_end_us,
+							server.wall_ns() / ns_per_us});
+	server.offset_ns = furthest_us * ns_per_us + 50 * ns_per_ms - world.boot_ns;
+	registry.offset_ns = server.offset_ns;
+	registry.max_forward_jump_us = 10000 * us_per_ms;
+	trace("server %d is left alone", server.number);
+	had = run_count;
+	for (int64_t last = current_round + 20000; run_count == had;)
+	{
+		check(current_round < last, "server %d gets no ids, though all is well", server.number);
+		run_round();
+		/* Its claim may have to start where it would have ended. */
+		if (current_round % 1000 == 0)
+			server.offset_ns += 100 * ns_per_ms;
+		/* What it holds in the registry without knowing is not renewed. */
+		for (uint64_t node = 0; node < max_nodes; node++)
+		{
+			if (!server.is_claimed && current_round % 1000 == 0)
+				registry.set_dead(node);
+		}
+		registry.offset_ns = server.offset_ns;
+		try_to_settle();
+	}
+}
+
+Layout		layouts[4];
+
+void
+run_history(uint64_t seed) noexcept
+{
+	Random	   &random = world.random;
+
+	random = Random(seed);
+	world.seed = seed;
+	world.boot_ns = random.between(1, 100) * ns_per_ms;
+	world.cancel_one_in = random.one_in(2) ? 0 : random.one_of({50, 400});
+	world.pace_ns = random.one_of<int64_t>({20, 100, 400, 1000}) * ns_per_us;
+	world.running = nobody;
+	current_round = 0;
+	is_settling = false;
+	episode_count = run_count = 0;
+	event_one_in = random.one_of({5, 10, 20, 50});
+	keeper_one_in = random.one_of({2, 4, 10});
+	steps_mean = random.one_of({2, 10, 40});
+	for (int &weight : event_weights)
+		weight = random.one_in(2) ? 1 + static_cast<int>(random.below(8)) : 0;
+	event_weights[static_cast<int>(Event::settle)] = 8;
+	if (random.one_in(3))
+		event_weights[static_cast<int>(Event::restore)] = event_weights[static_cast<int>(Event::restart_registry)] = 0;
+	layout = &layouts[random.below(static_cast<int64_t>(std::size(layouts)))];
+	right_ns = (layout->epoch_us + random.between(1000, 1000000) * us_per_ms) * ns_per_us - world.boot_ns;
+
+	registry.begin();
+	registry.by_version = random.one_in(2);
+	registry.offset_ns = right_ns + random.between(-20, 20) * ns_per_ms;
+	registry.max_forward_jump_us = random.one_in(4) ? 100 * us_per_ms : 10000 * us_per_ms;
+	for (Claim (&snapshot)[max_nodes] : snapshots)
+		memcpy(snapshot, registry.claims, sizeof(registry.claims));
+	for (Request &request : requests)
+		request.is_there = false;
+
+	int64_t		nodes = std::min<int64_t>(static_cast<int64_t>(layout->max_node()) + 1, random.between(1, max_nodes));
+	int			kind = static_cast<int>(random.below(3));
+
+	server_count = static_cast<int>(random.between(2, max_servers));
+	for (int i = 0; i < max_servers; i++)
+	{
+		Server	   &server = servers[i];
+
+		server.is_up = false;
+		server.life = 0;
+		server.episode = server.lost_episode = none;
+		server.wanted_node = kind == 0 || (kind == 1 && random.one_in(2)) ? automatic : random.below(nodes);
+		server.window_us = random.between(2, 20) * us_per_ms;
+		server.offset_ns = right_ns + random.one_of<int64_t>({0, 0, random.between(-3, 3), random.between(-40, 40)}) * ns_per_ms;
+		server.log.begin(random.one_in(2) ? 0 : server.wall_ns() / ns_per_us + random.between(-5, 5) * us_per_ms);
+		server.partitioned_until = server.down_until = 0;
+		server.issued_end_us = 0;
+		server.is_late = false;
+		server.options = {
+			.sequence_start = random.one_of({SequenceStart::subtick, SequenceStart::zero, SequenceStart::random}),
+			.max_drift_us = random.one_in(2) ? 0 : random.between(1, 10) * us_per_ms,
+			.max_wait_ns = random.one_of<int64_t>({0, 1, 10}) * ns_per_ms,
+			.reserve_ahead_us = random.between(1, 20) * us_per_ms,
+			.max_forward_jump_ns = 10 * ns_per_s,
+		};
+	}
+	for (int64_t rounds = random.between(100, 600); rounds > 0; rounds--)
+		run_round();
+	settle();
+	for (int i = 0; i < server_count; i++)
+	{
+		if (servers[i].is_up)
+			end_life(servers[i]);
+	}
+}
+
+void
+begin() noexcept
+{
+	constexpr const char *specs[] = {
+		"timestamp:41 node:2 sequence:2 epoch:2025-01-01",
+		"timestamp:41 node:1 sequence:1 epoch:2025-01-01",
+		"timestamp:41 sequence:2 epoch:2025-01-01",
+		"timestamp:40 sequence:1 node:2 tick:2ms epoch:2025-01-01",
+	};
+	Reason		reason;
+
+	for (size_t i = 0; i < std::size(specs); i++)
+	{
+		if (!parse_layout(specs[i], &layouts[i], &reason))
+		{
+			fprintf(stderr, "%s: %s\n", specs[i], reason.text);
+			exit(1);
+		}
+	}
+	for (int i = 0; i < max_servers; i++)
+	{
+		servers[i].number = i;
+		for (int j = 0; j < fibers_per_server; j++)
+			servers[i].processes[j].fiber.start(job, i * fibers_per_server + j);
+	}
+}
+
+[[noreturn]] void
+usage() noexcept
+{
+	fprintf(stderr, "usage: registry [--histories N] [--first SEED] | --seed SEED\n");
+	exit(2);
+}
+
+}  // namespace
+
+}  // namespace snowflake::simulation
+
+using namespace snowflake::simulation;
+
+int
+main(int argc, char **argv)
+{
+	uint64_t	histories = 200000;
+	uint64_t	first = 1;
+
+	world.program = "registry";
+	for (int i = 1; i < argc; i += 2)
+	{
+		char	   *end;
+
+		if (i + 1 == argc)
+			usage();
+
+		uint64_t	value = strtoull(argv[i + 1], &end, 10);
+
+		if (*end != '\0')
+			usage();
+		if (strcmp(argv[i], "--histories") == 0)
+			histories = value;
+		else if (strcmp(argv[i], "--first") == 0)
+			first = value;
+		else if (strcmp(argv[i], "--seed") == 0)
+		{
+			first = value;
+			histories = 1;
+			world.tracing = true;
+		}
+		else
+			usage();
+	}
+
+	auto		start = std::chrono::steady_clock::now();
+
+	begin();
+	for (uint64_t i = 0; i < histories; i++)
+		run_history(first + i);
+
+	std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+	const Coverage &c = coverage;
+
+	printf("%" PRIu64 " histories of servers with a registry from seed %" PRIu64 " in %.1f s: nothing broken\n", histories, first, seconds.count());
+	printf("%" PRId64 " ids, %" PRId64 " refused for want of a grant; %" PRId64 " grants, %" PRId64 " renewals, %" PRId64 " releases, "
+		   "%" PRId64 " losses, %" PRId64 " assertions; %" PRId64 " answers missing, %" PRId64 " adopted, %" PRId64 " requests late\n",
+		   c.ids, c.ungranted, c.grants, c.renewals, c.releases, c.losses, c.assertions, c.unanswered, c.adopted, c.late);
+	printf("%" PRId64 " crashes, %" PRId64 " clean stops; %" PRId64 " registries restored, %" PRId64 " settled, %" PRId64 " grants excused\n",
+		   c.crashes, c.stops, c.restores, c.settled, c.excused);
+	return 0;
+}
