@@ -103,14 +103,33 @@ sub take_in_the_end
 	}
 }
 
-# There are no ids, and the error names the holder.
+# Waits until there are no ids for this reason.
+sub refused_in_the_end
+{
+	my ($self, $pattern, $name) = @_;
+	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
+
+	for (;;)
+	{
+		my ($status, $out, $err) = $self->psql('postgres', 'SELECT snowflake_nextval()');
+
+		$self->record($out) if $status == 0;
+		if (($status != 0 && $err =~ $pattern) || $tries-- == 0)
+		{
+			like($err, $pattern, "$name: refused, the error says why");
+			return;
+		}
+		usleep(100_000);
+	}
+}
+
+# The same, because another has the number: the error names it.
 sub refused_for
 {
 	my ($self, $holder, $name) = @_;
 	my ($port, $directory) = ($holder->port, $holder->data_dir);
 
-	$self->refuses('SELECT snowflake_nextval()', qr/node number \d+ is held by \S+:$port, \Q$directory\E, since /, $name);
-	return;
+	return $self->refused_in_the_end(qr/node number \d+ is held by \S+:$port, \Q$directory\E, since /, $name);
 }
 
 # The lowest id that its clients were given.
