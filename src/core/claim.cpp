@@ -70,7 +70,7 @@ decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
 	if (is_too_far(next->granted_until_us, registry))
 		return Verdict::too_far;
 	next->since_us = registry.clock_us;
-	*grant = {claim.node, next->generation, start_us, next->granted_until_us, 0};
+	*grant = {claim.node, next->generation, start_us, next->granted_until_us, 0, 0};
 	return Verdict::write;
 }
 
@@ -83,7 +83,7 @@ adopt(const Claim &claim, const Holder &me, Grant *held) noexcept
 {
 	if (claim.holder.is(me) && claim.generation == held->generation + 1 &&
 		claim.granted_until_us >= held->granted_until_us && claim.granted_until_us <= held->asked_until_us)
-		*held = {held->node, claim.generation, held->start_us, claim.granted_until_us, 0};
+		*held = {held->node, claim.generation, held->start_us, claim.granted_until_us, 0, claim.granted_until_us};
 }
 
 Verdict
@@ -100,7 +100,9 @@ decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &m
 	*next = successor(claim, held.generation, me, std::max(held.granted_until_us, wanted_us));
 	if (!claim.holder.is(me))
 		next->since_us = registry.clock_us;
-	*grant = {held.node, next->generation, held.start_us, next->granted_until_us, 0};
+	*grant = {held.node, next->generation, held.start_us, next->granted_until_us, 0, held.told_until_us};
+	if (registry.unsettled_us > 0 || claim.generation != held.generation)
+		grant->told_until_us = next->granted_until_us;
 	return Verdict::write;
 }
 
@@ -109,7 +111,7 @@ decide_release(const Claim &claim, const Holder &me, int64_t issued_until_us, co
 {
 	if (!is_own(claim, me, held))
 		return false;
-	*next = successor(claim, held.generation, Holder{}, std::max(held.start_us, issued_until_us));
+	*next = successor(claim, held.generation, Holder{}, std::max({held.start_us, held.told_until_us, issued_until_us}));
 	return true;
 }
 

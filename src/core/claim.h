@@ -79,6 +79,12 @@ struct Grant
 
 	/* The furthest fence that was asked for without an answer: it may have been granted.  0: none. */
 	int64_t		asked_until_us;
+
+	/*
+	 * No release sets the fence back below this.  In a registry that was restored
+	 * another holder may have seen that the fence covers what it was granted itself.
+	 */
+	int64_t		told_until_us;
 };
 
 enum class Verdict

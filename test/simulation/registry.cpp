@@ -890,7 +890,7 @@ release(Server &server) noexcept
 		if (is_pending && !known.holder.is(server.me))
 			break;
 		if (is_pending)
-			server.grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0};
+			server.grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0, 0};
 		adopt(known, server.me, &server.grant);
 		if (!decide_release(known, server.me, issued_until_us, server.grant, &next))
 			break;
@@ -1320,6 +1320,7 @@ settle() noexcept
 	is_settling = true;
 	/* A reservation, and a renewal, take less time than they are made for. */
 	world.pace_ns = std::min(world.pace_ns, 20 * ns_per_us);
+	keeper_one_in = 1;
 	for (int i = 0; i < server_count; i++)
 	{
 		if (&servers[i] != &server && servers[i].is_up)

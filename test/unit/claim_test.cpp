@@ -151,8 +151,8 @@ TEST(Grant, is_for_no_longer_than_half_of_what_the_registry_grants)
  * A renewal.  The grant that is held is of generation 5, from 500 to 600; of the
  * uncertain one there was no answer when time up to 650 was asked for.
  */
-constexpr Grant held_grant = {7, 5, 500, 600, 0};
-constexpr Grant uncertain_grant = {7, 5, 500, 600, 650};
+constexpr Grant held_grant = {7, 5, 500, 600, 0, 0};
+constexpr Grant uncertain_grant = {7, 5, 500, 600, 650, 0};
 
 /* The keeper's order: adopt first. */
 Grant
@@ -202,7 +202,7 @@ TEST(Renewal, never_sets_the_fence_back)
 
 TEST(Renewal, counts_from_the_start_where_the_clock_is_behind_that)
 {
-	EXPECT_EQ(Renewing(claim_of(me, 5, 510, true), 0, {7, 5, 500, 510, 0}).grant.granted_until_us, 600);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 510, true), 0, {7, 5, 500, 510, 0, 0}).grant.granted_until_us, 600);
 }
 
 TEST(Renewal, goes_on_though_the_registry_held_the_holder_for_dead)
@@ -327,7 +327,7 @@ TEST(Renewal, is_refused_where_its_fence_lies_too_far_ahead)
 	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 1101, held_grant, strict).verdict, Verdict::too_far);
 
 	/* What is granted already stays. */
-	constexpr Grant far = {7, 5, 500, 9000, 0};
+	constexpr Grant far = {7, 5, 500, 9000, 0, 0};
 
 	Renewing	renewing(claim_of(me, 5, 9000, true), 1050, far, strict);
 
@@ -348,13 +348,13 @@ TEST(Renewal, is_none_of_a_fence_that_another_has_asserted)
 	Claim		asserted{};
 
 	/* A restored registry knows this holder again; the one that had the number since tells of its time. */
-	ASSERT_TRUE(decide_assertion(claim_of(me, 5, 600, true), {7, 9, 600, 800, 0}, &asserted));
+	ASSERT_TRUE(decide_assertion(claim_of(me, 5, 600, true), {7, 9, 600, 800, 0, 0}, &asserted));
 	EXPECT_EQ(Renewing(asserted, 560).verdict, Verdict::held);
 	EXPECT_EQ(Renewing(asserted, 560, uncertain_grant).verdict, Verdict::held);
 	EXPECT_EQ(Renewing(claim_of(me, 3, 601, true), 560).verdict, Verdict::held);
 
 	/* Not even after a keeper that may have asked for anything. */
-	EXPECT_EQ(Renewing(asserted, 560, {7, 5, 500, 600, INT64_MAX}).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(asserted, 560, {7, 5, 500, 600, INT64_MAX, 0}).verdict, Verdict::held);
 }
 
 /*
@@ -393,7 +393,7 @@ TEST(Release, follows_a_request_whose_answer_is_missing)
 	Claim		next{};
 
 	ASSERT_TRUE(decide_release(granted, me, 530, adopted(granted, uncertain_grant), &next));
-	EXPECT_TRUE(are_equal(next, {7, 7, 530, false, 10, nobody, 0}));
+	EXPECT_TRUE(are_equal(next, {7, 7, 650, false, 10, nobody, 0}));
 }
 
 TEST(Release, sets_no_fence_back_that_another_has_asserted)
@@ -401,10 +401,34 @@ TEST(Release, sets_no_fence_back_that_another_has_asserted)
 	Claim		next{};
 	Claim		asserted{};
 
-	ASSERT_TRUE(decide_assertion(claim_of(me, 5, 600, true), {7, 9, 600, 800, 0}, &asserted));
-	for (const Grant &held : {held_grant, uncertain_grant, Grant{7, 5, 500, 600, INT64_MAX}})
+	ASSERT_TRUE(decide_assertion(claim_of(me, 5, 600, true), {7, 9, 600, 800, 0, 0}, &asserted));
+	for (const Grant &held : {held_grant, uncertain_grant, Grant{7, 5, 500, 600, INT64_MAX, 0}})
 		EXPECT_FALSE(decide_release(asserted, me, 530, adopted(asserted, held), &next));
 	EXPECT_FALSE(decide_release(claim_of(me, 3, 800, true), me, 530, held_grant, &next));
+}
+
+TEST(Release, sets_no_fence_back_that_another_has_relied_upon)
+{
+	Claim		next{};
+
+	/* Renewed while the registry was unsettled, or in an older state of it: others may have seen the new fence by now. */
+	for (const Grant &grant : {Renewing(claim_of(me, 5, 600, true), 550, held_grant, unsettled).grant,
+							   Renewing(claim_of(me, 4, 590, true), 550).grant,
+							   Renewing(unknown_claim, 550).grant,
+							   adopted(claim_of(me, 6, 650, true), uncertain_grant)})
+	{
+		EXPECT_EQ(grant.told_until_us, 650);
+		ASSERT_TRUE(decide_release(claim_of(me, 6, 650, true), me, 530, grant, &next));
+		EXPECT_EQ(next.granted_until_us, 650);
+
+		/* Later renewals lie above it. */
+		const Grant later = Renewing(claim_of(me, 6, 650, true), 700, grant).grant;
+
+		EXPECT_EQ(later.told_until_us, 650);
+		ASSERT_TRUE(decide_release(claim_of(me, 7, 800, true), me, 720, later, &next));
+		EXPECT_EQ(next.granted_until_us, 720);
+	}
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550).grant.told_until_us, 0);
 }
 
 /*
@@ -454,7 +478,7 @@ TEST(Decision, keeps_what_must_hold)
 		const RegistryTime registry = {up_to(1000), up_to(1000), up_to(2) == 0 ? 1 : 0};
 		const int64_t start = up_to(900);
 		const int64_t until = start + up_to(200);
-		const Grant held = adopted(claim, {7, 1 + up_to(6), start, until, up_to(1) * (until + up_to(200))});
+		const Grant held = adopted(claim, {7, 1 + up_to(6), start, until, up_to(1) * (until + up_to(200)), 0});
 		const int64_t position = up_to(1200);
 		Claim		next{};
 		Grant		grant{};
