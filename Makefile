@@ -15,9 +15,9 @@ OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) src/reg
 HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h src/registry/*.h)
 
 # Each kind of registry is a module of its own, which only the keeper loads; ZooKeeper's, where its library is there.
-HAVE_ZOOKEEPER := $(shell echo 'int main() { return zookeeper_close(nullptr); }' | \
+HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_delay(nullptr, 0); }' | \
 	$(CXX) -x c++ -include zookeeper/zookeeper.h - -o /dev/null -lzookeeper_st 2>/dev/null && echo yes)
-MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),$(if $(wildcard src/registry/zookeeper.cpp),snowflake_zookeeper))
+MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extension's SQL, one file for each subject.
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql)
@@ -31,7 +31,8 @@ ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isol
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake \
 	--temp-instance=./tmp_check_iso --temp-config=test/snowflake.conf --encoding=UTF8 --no-locale
 
-EXTRA_CLEAN = tmp_check test/unit/build test/model/build test/simulation/build bench/build
+EXTRA_CLEAN = tmp_check test/unit/build test/model/build test/simulation/build bench/build \
+	src/registry/*.o snowflake_zookeeper$(DLSUFFIX)
 
 PG_CONFIG = pg_config
 CORE_FLAGS = -std=c++20 -Wall -Wextra -fno-exceptions -fno-rtti

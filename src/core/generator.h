@@ -652,6 +652,8 @@ private:
 				*failed = failure(Failure::exhausted, clock.wall_ns, start, 0);
 			else
 			{
+				/* A reservation that began after the last claim's end may have published what that one was granted. */
+				state_.limit.store(0, std::memory_order_release);
 				state_.granted.store(static_cast<uint64_t>(tick_before_us(source.granted_until_us)), std::memory_order_release);
 				start_claim(start, source.node);
 			}
@@ -697,7 +699,6 @@ private:
 	void forget_claim() noexcept
 	{
 		state_.claim_count.fetch_add(1, std::memory_order_acq_rel);
-		state_.limit.store(0, std::memory_order_release);
 	}
 
 	/* Never lowers it.  Under the lock. */

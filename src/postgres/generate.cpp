@@ -47,9 +47,8 @@ const Layout *generator_layout;
 uint64_t	placed_node = UINT64_MAX;
 uint64_t	placed_node_bits;
 
-/* This backend's counters, which only it writes; set with the generator.  The keeper has none, and makes no ids. */
+/* This backend's counters, which only it writes; set with the generator. */
 BackendCounters *counters;
-constinit BackendCounters no_counters{};
 
 /* The newest id that this session was given; none yet: -1. */
 int64		last_id = -1;
@@ -71,7 +70,7 @@ prepare_generator()
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
 					 errhint("Add snowflake to \"shared_preload_libraries\" and restart the server; decoding ids works without.")));
-		counters = backend_number() < 0 ? &no_counters : &shared()->backends[backend_number()];
+		counters = &shared()->backends[backend_number()];
 		generator_layout = &server_layout();
 		generator = new (generator_storage) ServerGenerator(shared()->generator, *generator_layout, server);
 	}

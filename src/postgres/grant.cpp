@@ -43,7 +43,7 @@ register_keeper()
 	strlcpy(worker.bgw_type, "snowflake keeper", sizeof(worker.bgw_type));
 	strlcpy(worker.bgw_library_name, "snowflake", sizeof(worker.bgw_library_name));
 	strlcpy(worker.bgw_function_name, "snowflake_keeper", sizeof(worker.bgw_function_name));
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	/* A standby holds no claim; it asks for one when it is promoted. */
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	worker.bgw_restart_time = 1;
@@ -133,9 +133,16 @@ report_ungranted(int64_t now_us)
 	RegistryGrant grant = current_grant();
 	ClaimState	state = claim_state(grant, now_us);
 	int64		since_us = state == grant.state ? unix_time(grant.since) : grant.grant.granted_until_us;
-	const char *problem = grant.problem[0] != '\0' ? grant.problem : "it has not answered in time";
-	const char *hint = "Ids come again by themselves as soon as the registry grants time; "
-		"its view snowflake_claims shows who holds what, and this server's log what the keeper does.";
+	bool		has_keeper = shared()->keeper_latch.load(std::memory_order_acquire) != nullptr;
+	const char *problem = !has_keeper ? "this server's keeper is not running" :
+		grant.problem[0] != '\0' ? grant.problem : "it has not answered in time";
+	const char *hint = !has_keeper ?
+		"It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back after a second." :
+		registry_address().kind == RegistryKind::zookeeper ?
+		"Ids come again by themselves as soon as the registry grants time; its znodes show who holds what, "
+		"and this server's log what the keeper does." :
+		"Ids come again by themselves as soon as the registry grants time; its view snowflake_claims shows who holds what, "
+		"and this server's log what the keeper does.";
 
 	if (state == ClaimState::none)
 		ereport(ERROR,

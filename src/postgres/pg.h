@@ -19,6 +19,7 @@ extern "C"
 
 #include "access/xlog.h"
 #include "catalog/pg_type_d.h"
+#include "common/hashfn.h"
 #include "common/int.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"

@@ -46,7 +46,7 @@ constexpr int64_t ns_per_s = 1000 * ns_per_ms;
 constexpr int64_t first_pause_ns = 100 * ns_per_ms;
 constexpr int64_t longest_pause_ns = 10 * ns_per_s;
 
-/* No operation takes longer than this, nor than a third of the claim window. */
+/* No operation takes longer than this, nor than a third of the claim window; but looking up a name can't be ended. */
 constexpr int64_t longest_operation_ns = 10 * ns_per_s;
 
 /* At a clean stop the registry gets so long to take the claim back. */
@@ -67,6 +67,10 @@ bool		is_stopping;
 bool		is_claimed;
 Grant		grant;
 
+/* A grant that was lost, and that the registry may know too little of: it is told before another is asked for. */
+bool		is_assertion_due;
+Grant		lost_grant;
+
 /* A number that may have been granted, though the answer is missing. */
 bool		is_grant_pending;
 uint64_t	pending_node;
@@ -75,13 +79,24 @@ int64_t		next_turn_ns;		/* CLOCK_BOOTTIME */
 int64_t		deadline_ns;		/* of the operation; 0: none is under way */
 int64_t		pause_ns;
 
-/* What the log was told last. */
-char		logged[sizeof(RegistryGrant::problem) + 64];
+/* What the log was told since the state changed, as hashes: with several hosts, problems take turns. */
+ClaimState	logged_state;
+uint32		logged[8];
+unsigned	logged_count;
+
+/* What a turn allocates. */
+MemoryContext turn_memory;
 
 int64_t
 window_us()
 {
 	return claim_window_setting() * us_per_ms;
+}
+
+int64_t
+max_forward_jump_us()
+{
+	return int64_t{max_forward_jump_setting()} * 1000 * us_per_ms;
 }
 
 int64_t
@@ -161,6 +176,13 @@ wait_for_store(int socket, int events, long timeout_ms)
 	}
 }
 
+/* StoreContext::time_left() */
+long
+time_left()
+{
+	return static_cast<long>(std::max<int64_t>((deadline_ns - boot_clock_ns()) / ns_per_ms, 0));
+}
+
 /* Starts an operation's time. */
 void
 begin_operation()
@@ -189,7 +211,8 @@ void
 show(ClaimState state, const char *problem, const char *kind)
 {
 	RegistryGrant &shown = shared()->registry;
-	char		message[sizeof(logged)];
+	char		message[sizeof(RegistryGrant::problem) + 32];
+	uint32		hash;
 
 	lock_shared();
 	if (shown.state != state)
@@ -198,10 +221,15 @@ show(ClaimState state, const char *problem, const char *kind)
 	strlcpy(shown.problem, problem, sizeof(shown.problem));
 	unlock_shared();
 
-	snprintf(message, sizeof(message), "%s %llu %s", claim_state_name(state), printable(is_claimed ? grant.node : 0), kind);
-	if (strcmp(message, logged) == 0)
+	if (state != logged_state)
+		logged_count = 0;
+	logged_state = state;
+	snprintf(message, sizeof(message), "%llu %s", printable(is_claimed ? grant.node : 0), kind);
+	hash = hash_bytes(reinterpret_cast<const unsigned char *>(message), static_cast<int>(strlen(message)));
+	if (std::find(logged, logged + std::min<size_t>(logged_count, lengthof(logged)), hash) !=
+		logged + std::min<size_t>(logged_count, lengthof(logged)))
 		return;
-	strlcpy(logged, message, sizeof(logged));
+	logged[logged_count++ % lengthof(logged)] = hash;
 	switch (state)
 	{
 		case ClaimState::held:
@@ -271,6 +299,9 @@ publish(const Grant &confirmed)
 	RegistryGrant &shown = shared()->registry;
 	bool		is_new = !is_claimed;
 
+	/* Whatever was claimed before ends before there is another grant. */
+	if (is_new)
+		(void) server_generator().revoke();
 	grant = confirmed;
 	is_claimed = true;
 	is_grant_pending = false;
@@ -288,8 +319,12 @@ publish(const Grant &confirmed)
 int64_t
 take_back()
 {
+	RegistryGrant &shown = shared()->registry;
+
 	lock_shared();
-	shared()->registry.is_usable = false;
+	shown.is_usable = false;
+	shown.state = ClaimState::lost;
+	shown.since = GetCurrentTimestamp();
 	unlock_shared();
 	is_claimed = false;
 	return server_generator().revoke();
@@ -323,6 +358,8 @@ show_verdict(Verdict verdict, const Claim &claim, const RegistryTime &registry)
 			return;
 		case Verdict::too_far:
 			snprintf(problem.text, sizeof(problem.text),
+					 claim.generation == 0 ?
+					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s" :
 					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s, "
 					 "and node number %llu was granted up to %s",
 					 time_text(registry.clock_us).text, interval_text(registry.max_forward_jump_us).text, time_text(now_us()).text,
@@ -339,7 +376,7 @@ void
 complete(RegistryTime *registry)
 {
 	if (registry->max_forward_jump_us == 0)
-		registry->max_forward_jump_us = int64_t{max_forward_jump_setting()} * 1000 * us_per_ms;
+		registry->max_forward_jump_us = max_forward_jump_us();
 }
 
 struct List
@@ -362,9 +399,9 @@ add_to_list(const ListedClaim &claim, void *argument)
 	list->claims[list->count++] = claim;
 }
 
-/* The number to ask for.  False, having said why, where there is none. */
+/* The number to ask for, granted no further than until_us.  False, having said why, where there is none. */
 bool
-choose_number(uint64_t *node)
+choose_number(int64_t until_us, uint64_t *node)
 {
 	if (server_node_id().source != NodeSource::automatic)
 	{
@@ -385,19 +422,14 @@ choose_number(uint64_t *node)
 	begin_operation();
 	if (!store->list(add_to_list, &list, &problem))
 		show_failure(problem);
-	else if (choose_node(list.claims, list.count, max_node,
-						 now_us() + int64_t{max_forward_jump_setting()} * 1000 * us_per_ms - window_us(), node))
-	{
-		pfree(list.claims);
+	else if (choose_node(list.claims, list.count, max_node, until_us, node))
 		return true;
-	}
 	else
 	{
 		snprintf(problem.text, sizeof(problem.text), "all node numbers of group \"%s\", 0 to %llu, are held by others",
 				 context.group, printable(max_node));
 		show_problem(problem.text);
 	}
-	pfree(list.claims);
 	return false;
 }
 
@@ -405,9 +437,10 @@ choose_number(uint64_t *node)
 int64_t
 claim()
 {
+	int64_t		until_us = INT64_MAX;
 	uint64_t	node;
 
-	if (!choose_number(&node))
+	if (!choose_number(until_us, &node))
 		return next_pause();
 
 	for (int i = 0; i < tries_per_turn; i++)
@@ -428,6 +461,15 @@ claim()
 
 		Verdict		verdict = decide_grant(known, registry, context.me, position_us(), window_us(), &next, &wanted);
 
+		/* A number that was granted too far ahead is passed over. */
+		if (verdict == Verdict::too_far && server_node_id().source == NodeSource::automatic && known.generation > 0 && until_us == INT64_MAX)
+		{
+			until_us = known.granted_until_us - 1;
+			is_grant_pending = false;
+			if (!choose_number(until_us, &node))
+				return next_pause();
+			continue;
+		}
 		if (verdict != Verdict::write)
 		{
 			is_grant_pending = false;
@@ -463,24 +505,50 @@ claim()
 
 /* The registry has given the number to another. */
 int64_t
-lose(Claim known)
+lose(const Claim &known)
 {
-	Claim		next;
-	RegistryTime registry;
-	Problem		problem = {};
-
 	(void) take_back();
+	lost_grant = grant;
+	is_assertion_due = true;
 	show(ClaimState::lost, known.holder.is(context.me) ?
 		 "another holder had been granted more time under this number, which the registry did not know" : HolderText(known).text, "");
-	/* It may know less than this server does, having been restored. */
-	for (int i = 0; i < tries_per_turn && decide_assertion(known, grant, &next); i++)
-	{
-		begin_operation();
-		if (store->write(known, next, 0, &problem) != Written::changed ||
-			!store->read(grant.node, window_us(), &known, &registry, &problem))
-			break;
-	}
 	return 0;
+}
+
+/*
+ * Tells the registry how far this server was granted what it has lost: a
+ * registry that was restored may know less.  False where that is still to be done;
+ * until then nothing new is asked for.
+ */
+bool
+assert_lost_grant()
+{
+	for (int i = 0; i < tries_per_turn; i++)
+	{
+		Problem		problem = {};
+		Claim		known;
+		Claim		next;
+		RegistryTime registry;
+		Written		written;
+
+		begin_operation();
+		if (!store->read(lost_grant.node, window_us(), &known, &registry, &problem))
+		{
+			show_failure(problem);
+			return false;
+		}
+		is_assertion_due = decide_assertion(known, lost_grant, &next);
+		if (!is_assertion_due)
+			return true;
+		written = store->write(known, next, 0, &problem);
+		if (written == Written::unknown || written == Written::refused)
+		{
+			show_failure(problem);
+			return false;
+		}
+	}
+	show_problem("its claim was changed by others again and again");
+	return false;
 }
 
 /* Renews the claim.  Returns the pause before the next turn. */
@@ -533,29 +601,36 @@ renew()
 	return next_pause();
 }
 
-/* Gives the claim back, at a clean stop. */
+/* Gives the claim back, at a clean stop; also one that may have been granted, though the answer is missing. */
 void
 release()
 {
-	if (!is_claimed)
+	Problem		problem = {};
+	bool		is_pending = !is_claimed && is_grant_pending;
+	int64_t		issued_until_us;
+
+	if (!is_claimed && !is_pending)
 		return;
-
-	int64_t		issued_until_us = take_back();
-
+	issued_until_us = take_back();
+	begin_operation();
+	is_connected = is_connected || store->connect(&context, &problem);
 	for (int i = 0; i < tries_per_turn && is_connected; i++)
 	{
-		Problem		problem = {};
 		Claim		known;
 		Claim		next;
 		RegistryTime registry;
 
 		begin_operation();
-		if (!store->read(grant.node, window_us(), &known, &registry, &problem))
+		if (!store->read(is_pending ? pending_node : grant.node, window_us(), &known, &registry, &problem))
 			break;
+		if (is_pending && !known.holder.is(context.me))
+			break;
+		/* Nothing was issued under it, but where it began is not known any more. */
+		if (is_pending)
+			grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0, 0};
 		adopt(known, context.me, &grant);
-		if (!decide_release(known, context.me, issued_until_us, grant, &next))
-			break;
-		if (store->write(known, next, 0, &problem) != Written::changed)
+		if (!decide_release(known, context.me, issued_until_us, grant, &next) ||
+			store->write(known, next, 0, &problem) != Written::changed)
 			break;
 	}
 }
@@ -602,6 +677,8 @@ take_turn()
 		is_connected = true;
 		warn_of_own_server();
 	}
+	if (is_assertion_due && !assert_lost_grant())
+		return next_pause();
 	return is_claimed ? renew() : claim();
 }
 
@@ -626,10 +703,10 @@ pause_until_next_turn()
 			(void) wait_for_store(-1, 0, left_ms);
 		else if (!store->idle(left_ms, &problem))
 		{
-			/* Connect again at once: what is wrong will be seen then. */
+			/* Connect again soon: what is wrong will be seen then. */
 			disconnect();
-			next_turn_ns = boot_clock_ns();
-			return;
+			next_turn_ns = std::min(next_turn_ns, boot_clock_ns() + shortest_pause_ns);
+			continue;
 		}
 		/* A backend needs more time than is granted.  After a failure the pause goes on all the same. */
 		if (pause_ns == 0 && boot_clock_ns() < next_turn_ns && is_claimed)
@@ -664,7 +741,10 @@ run()
 			next_turn_ns = 0;
 		}
 		if (boot_clock_ns() >= next_turn_ns)
+		{
+			MemoryContextReset(turn_memory);
 			next_turn_ns = boot_clock_ns() + take_turn();
+		}
 		pause_until_next_turn();
 	}
 }
@@ -673,6 +753,17 @@ void
 forget_latch(int, Datum)
 {
 	shared()->keeper_latch.store(nullptr, std::memory_order_release);
+}
+
+/* The registry's encoding need not be this server's. */
+void
+make_ascii(char *text)
+{
+	for (char *c = text; *c != '\0'; c++)
+	{
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	}
 }
 
 /* Fills the description of this server that others see in the registry. */
@@ -685,6 +776,8 @@ describe_server(Holder *me)
 	me->host[sizeof(me->host) - 1] = '\0';
 	me->port = PostPortNumber;
 	strlcpy(me->data_directory, DataDir, sizeof(me->data_directory));
+	make_ascii(me->host);
+	make_ascii(me->data_directory);
 }
 
 }  // namespace
@@ -706,14 +799,21 @@ snowflake_keeper(Datum)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGINT, SIG_IGN);
 	BackgroundWorkerUnblockSignals();
+	/* No database; but so it is a session that pg_stat_activity shows and pg_terminate_backend() knows. */
+	BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
+	turn_memory = AllocSetContextCreate(TopMemoryContext, "snowflake keeper", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(turn_memory);
 
 	before_shmem_exit(forget_latch, Datum{0});
 	shared()->keeper_latch.store(MyLatch, std::memory_order_release);
 	context.address = &registry_address();
 	context.text = registry_setting();
 	context.group = registry_group_setting();
+	context.window_us = window_us();
 	context.wait = wait_for_store;
+	context.time_left = time_left;
 	describe_server(&context.me);
 
 	/* A keeper before this one has left a claim, and may have asked for more. */
@@ -730,12 +830,12 @@ snowflake_keeper(Datum)
 		error_context_stack = nullptr;
 		HOLD_INTERRUPTS();
 		LWLockReleaseAll();
-		MemoryContextSwitchTo(TopMemoryContext);
+		pgstat_report_wait_end();
+		MemoryContextSwitchTo(turn_memory);
 		error = CopyErrorData();
 		FlushErrorState();
 		RESUME_INTERRUPTS();
 		strlcpy(problem.text, error->message != nullptr ? error->message : "unknown error", sizeof(problem.text));
-		FreeErrorData(error);
 		show_failure(problem);
 		next_turn_ns = boot_clock_ns() + next_pause();
 	}

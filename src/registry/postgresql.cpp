@@ -17,6 +17,7 @@
 
 #include "postgres/clock.h"
 
+#include "core/parse.h"
 #include "postgres/pg.h"
 
 namespace snowflake
@@ -32,7 +33,7 @@ PGconn	   *connection;
 char		schema[2 * NAMEDATALEN + 3];
 uint64_t	system_identifier;
 
-/* Copies a message of libpq's, its lines joined. */
+/* Copies a message of libpq's or the registry's, its lines joined. */
 void
 set_problem(Problem *problem, const char *what, const char *message)
 {
@@ -41,10 +42,13 @@ set_problem(Problem *problem, const char *what, const char *message)
 	length = Min(length, sizeof(problem->text) - 1);
 	while (length > 0 && problem->text[length - 1] == '\n')
 		problem->text[--length] = '\0';
+	/* The registry's encoding need not be this server's. */
 	for (size_t i = 0; i < length; i++)
 	{
 		if (problem->text[i] == '\n' || problem->text[i] == '\t')
 			problem->text[i] = ' ';
+		else if (problem->text[i] < ' ' || problem->text[i] > '~')
+			problem->text[i] = '?';
 	}
 }
 
@@ -203,32 +207,40 @@ struct Statement
 	}
 };
 
+/* A host of several gets its share of the time; one that does not answer must not use up the others'. */
 bool
-wait_for_connection(Problem *problem)
+wait_for_connection(long limit_ms, Problem *problem)
 {
-	for (;;)
-	{
-		PostgresPollingStatusType polled = PQconnectPoll(connection);
+	const long	end_ms = context->time_left() - limit_ms;
+	PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
 
-		if (polled == PGRES_POLLING_OK)
-			return true;
-		if (polled == PGRES_POLLING_FAILED)
-			return fail_connection(problem);
-		if (context->wait(PQsocket(connection), polled == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, -1) < 0)
+	while (polled == PGRES_POLLING_READING || polled == PGRES_POLLING_WRITING)
+	{
+		long		left_ms = context->time_left() - end_ms;
+
+		if (left_ms <= 0 || context->wait(PQsocket(connection), polled == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, left_ms) <= 0)
 			return fail_by_time("could not connect to the registry", problem);
+		polled = PQconnectPoll(connection);
 	}
+	return polled == PGRES_POLLING_OK || fail_connection(problem);
 }
 
-/* Finds the extension, and sees to it that a commit that is confirmed is there. */
+/*
+ * Finds the extension; sees to it that a commit that is confirmed is there, and
+ * that a statement that we have given up does not go on waiting for long.
+ */
 bool
 look_around(Problem *problem)
 {
+	const NumberText limit_text(context->time_left());
+	const char *const values[] = {limit_text.text};
 	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), n.nspname, "
 							   "pg_catalog.quote_ident(n.nspname), c.system_identifier, "
 							   "pg_catalog.set_config('synchronous_commit', CASE WHEN pg_catalog.current_setting('synchronous_commit') "
-							   "IN ('off', 'local', 'remote_write') THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false) "
+							   "IN ('off', 'local', 'remote_write') THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false), "
+							   "pg_catalog.set_config('lock_timeout', $1, false), pg_catalog.set_config('statement_timeout', $1, false) "
 							   "FROM pg_catalog.pg_control_system() AS c LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake' "
-							   "LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace", 0, nullptr, problem);
+							   "LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace", 1, values, problem);
 
 	if (result == nullptr)
 	{
@@ -252,14 +264,71 @@ look_around(Problem *problem)
 	return false;
 }
 
-/* The password file, service file and certificates are read anew each time. */
-bool
-connect(const StoreContext *given, Problem *problem)
+/* One entry of a comma-separated list, of which there may be one for all. */
+struct Entry
 {
-	const char *const names[] = {"fallback_application_name", "dbname", nullptr};
-	const char *const values[] = {"snowflake keeper", given->text, nullptr};
+	char		text[256];
 
-	context = given;
+	Entry(const char *list, int number)
+	{
+		std::string_view rest = list;
+		bool		is_list = rest.find(',') != std::string_view::npos;
+
+		for (int i = 0; is_list && i < number; i++)
+			(void) take_until(&rest, ',');
+		rest = take_until(&rest, ',');
+		snprintf(text, sizeof(text), "%.*s", static_cast<int>(rest.size()), rest.data());
+	}
+};
+
+/* The hosts of the address, as libpq reads them; null where it names none itself. */
+struct Hosts
+{
+	const char *host = nullptr;
+	const char *hostaddr = nullptr;
+	const char *port = nullptr;
+	int			count = 1;
+
+	explicit Hosts(const PQconninfoOption *options)
+	{
+		for (const PQconninfoOption *option = options; option != nullptr && option->keyword != nullptr; option++)
+		{
+			if (option->val == nullptr)
+				continue;
+			if (strcmp(option->keyword, "host") == 0)
+				host = option->val;
+			else if (strcmp(option->keyword, "hostaddr") == 0)
+				hostaddr = option->val;
+			else if (strcmp(option->keyword, "port") == 0)
+				port = option->val;
+		}
+		for (const char *c = hostaddr != nullptr ? hostaddr : host; c != nullptr && *c != '\0'; c++)
+			count += *c == ',';
+	}
+};
+
+void
+ignore_notice(void *, const PGresult *)
+{
+}
+
+/* Connects to the host with this number. */
+bool
+connect_host(const Hosts &hosts, int number, long limit_ms, Problem *problem)
+{
+	const Entry host(hosts.host != nullptr ? hosts.host : "", number);
+	const Entry hostaddr(hosts.hostaddr != nullptr ? hosts.hostaddr : "", number);
+	const Entry port(hosts.port != nullptr ? hosts.port : "", number);
+	const char *names[6] = {"fallback_application_name", "dbname"};
+	const char *values[6] = {"snowflake keeper", context->text};
+	int			count = 2;
+
+	if (hosts.count > 1 && hosts.host != nullptr)
+		names[count] = "host", values[count++] = host.text;
+	if (hosts.count > 1 && hosts.hostaddr != nullptr)
+		names[count] = "hostaddr", values[count++] = hostaddr.text;
+	if (hosts.count > 1 && hosts.port != nullptr)
+		names[count] = "port", values[count++] = port.text;
 	disconnect();
 	connection = PQconnectStartParams(names, values, 1);
 	if (connection == nullptr)
@@ -267,12 +336,40 @@ connect(const StoreContext *given, Problem *problem)
 		set_problem(problem, "", "out of memory");
 		return false;
 	}
+	(void) PQsetNoticeReceiver(connection, ignore_notice, nullptr);
 	if (PQstatus(connection) == CONNECTION_BAD)
 		return fail_connection(problem);
-	if (!wait_for_connection(problem))
+	if (!wait_for_connection(limit_ms, problem))
 		return false;
-	PQsetnonblocking(connection, 1);
+	(void) PQsetnonblocking(connection, 1);
 	return look_around(problem);
+}
+
+/*
+ * Connects to the first of the hosts that answers and is no standby, beginning
+ * with the one that did so last.  The password file, service file and certificates
+ * are read anew each time.
+ */
+bool
+connect(const StoreContext *given, Problem *problem)
+{
+	static int	last = 0;
+
+	PQconninfoOption *options = PQconninfoParse(given->text, nullptr);
+	const Hosts hosts(options);
+	bool		is_done = false;
+
+	context = given;
+	for (int i = 0; i < hosts.count && !is_done; i++)
+	{
+		int			number = (last + i) % hosts.count;
+
+		is_done = connect_host(hosts, number, context->time_left() / (hosts.count - i), problem);
+		if (is_done)
+			last = number;
+	}
+	PQconninfoFree(options);
+	return is_done;
 }
 
 bool
@@ -280,10 +377,10 @@ read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Pro
 {
 	const NumberText node_text(static_cast<int64_t>(node));
 	const IntervalText window_text(window_us);
-	const char *const values[] = {context->group, node_text.text, window_text.text};
+	const char *const values[] = {context->group, node_text.text, context->me.nonce, window_text.text};
 	PGresult   *result = query(Statement("SELECT clock, max_forward_jump, unsettled, generation, holder, host, port, data_directory, "
-										 "since, granted_until, alive FROM %s.snowflake_registry_read($1, $2, $3)").text,
-							   3, values, problem);
+										 "since, granted_until, alive FROM %s.snowflake_registry_read($1, $2, $3, $4)").text,
+							   4, values, problem);
 
 	if (result == nullptr)
 		return false;
@@ -329,12 +426,12 @@ write(const Claim &before, const Claim &next, int64_t window_us, Problem *proble
 	const NumberText until_text(next.granted_until_us);
 	const IntervalText window_text(window_us);
 	const char *const values[] = {
-		context->group, node_text.text, before_text.text, next_text.text,
+		context->group, node_text.text, before_text.text, next_text.text, context->me.nonce,
 		next.holder.is_nobody() ? nullptr : next.holder.nonce, next.holder.host, port_text.text, next.holder.data_directory,
 		since_text.text, until_text.text, window_text.text,
 	};
-	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)").text,
-							 11, values, problem);
+	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)").text,
+							 12, values, problem);
 	Written		written;
 
 	if (result == nullptr)

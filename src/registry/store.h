@@ -8,8 +8,9 @@
  * one function, store_symbol, without arguments, which returns a const Store as a const void *.
  *
  * A store waits through Keeper::wait() alone, so that the keeper can be stopped
- * at any moment, and no operation takes longer than the keeper allows.  It reports
- * no PostgreSQL errors: what went wrong goes into the Problem.
+ * at any moment, and no operation takes longer than the keeper allows, except
+ * where a library looks up a name.  It reports no PostgreSQL errors: what went wrong
+ * goes into the Problem.
  */
 #ifndef SNOWFLAKE_REGISTRY_STORE_H
 #define SNOWFLAKE_REGISTRY_STORE_H
@@ -44,6 +45,9 @@ struct StoreContext
 	 * up: its time is over, or the keeper has something else to do.
 	 */
 	int			(*wait) (int socket, int events, long timeout_ms);
+
+	/* How much of the operation's time is left, ms; never less than 0. */
+	long		(*time_left) ();
 };
 
 enum class Written

@@ -1079,10 +1079,10 @@ constexpr Store store = {
 extern "C"
 {
 
-/* PGDLLEXPORT is empty before 16, and what gives a hidden type would be hidden. */
-__attribute__((visibility("default"))) const snowflake::Store *snowflake_store(void);
+/* store_symbol.  A pointer to void: a type that is hidden would hide the function. */
+PGDLLEXPORT const void *snowflake_store(void);
 
-const snowflake::Store *
+const void *
 snowflake_store(void)
 {
 	return &snowflake::store;
