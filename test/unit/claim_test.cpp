@@ -232,6 +232,7 @@ TEST(Renewal, of_a_copy_of_this_server_is_anothers)
 {
 	/* Both have the nonce; the other was faster. */
 	EXPECT_EQ(Renewing(claim_of(me, 6, 650, true), 560).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 6, 600, true), 560).verdict, Verdict::held);
 	EXPECT_EQ(Renewing(claim_of(me, 7, 650, true), 560, uncertain_grant).verdict, Verdict::held);
 	EXPECT_EQ(Renewing(claim_of(me, 6, 651, true), 560, uncertain_grant).verdict, Verdict::held);
 }

@@ -9,6 +9,8 @@
 #ifndef SNOWFLAKE_TEST_FAKE_ENVIRONMENT_H
 #define SNOWFLAKE_TEST_FAKE_ENVIRONMENT_H
 
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -95,6 +97,9 @@ public:
 		int64_t		offset = server_.offset_ns;
 		ClockReading reading = {server_.boot_ns + offset, offset};
 
+		/* A call that goes round and round looks at it each time. */
+		if (++readings > most_readings)
+			give_up();
 		call(on_read_clock);
 		return reading;
 	}
@@ -167,6 +172,8 @@ public:
 		int64_t		start = server_.boot_ns;
 
 		grant_waits.push_back(ns);
+		if (grant_waits.size() > most_readings)
+			give_up();
 		if (on_wait_for_grant)
 			on_wait_for_grant(ns);
 		return server_.boot_ns - start;
@@ -178,6 +185,7 @@ public:
 	}
 
 	/* What was done. */
+	size_t		readings = 0;
 	int			claims = 0;
 	int			flushes = 0;
 	int			warnings = 0;
@@ -197,6 +205,14 @@ public:
 	int64_t		old_reading_ns = 0;
 
 private:
+	static constexpr size_t most_readings = 1000000;
+
+	[[noreturn]] static void give_up()
+	{
+		fprintf(stderr, "a call of the generator does not end\n");
+		exit(1);
+	}
+
 	static void call(std::function<void()> &hook)
 	{
 		std::function<void()> once;

@@ -1244,6 +1244,8 @@ TEST_F(Granted, time_that_is_extended_is_reserved_ahead)
 
 TEST_F(Granted, time_is_never_made_less_by_extending_it)
 {
+	options().reserve_ahead_us = 10 * us_per_ms;
+	backend->apply();
 	grant(0, 1100);
 	start_at(1000);
 	backend->generator.extend(us_of(1050));
