@@ -6,7 +6,8 @@
  * all new ones.
  *
  * Nothing here has more rights than its caller.  The tables are locked in ACCESS EXCLUSIVE mode, all of them before the
- * first is changed, in the order of their OIDs, partitions and children after their parent: two calls can't deadlock.
+ * first is changed, in the order of their OIDs, partitions and children after their parent: two calls can't deadlock, and
+ * one that deadlocks with something else has not rewritten anything yet.
  */
 
 /*
@@ -285,7 +286,8 @@ BEGIN
 		WHERE n.conname <> o.conname
 		UNION ALL
 		SELECT 150, c.root, 0, format('column %I of table %s', a.attname, c.root),
-			format('it references what is adopted and has the type %s: make it bigint, or a type over bigint, before', format_type(a.atttypid, a.atttypmod))
+			format('it references what is adopted and has the type %s: make it bigint, or a type over bigint, before',
+				   format_type(a.atttypid, a.atttypmod))
 		FROM changed AS c JOIN pg_attribute AS a ON a.attrelid = c.root AND a.attnum = c.attnum
 		WHERE c.member = c.root AND NOT c.widened
 			AND (WITH RECURSIVE base (oid, next) AS (
@@ -354,7 +356,8 @@ BEGIN
 		)
 		SELECT p.relid::regclass AS member,
 			(SELECT min(w.root::oid)::regclass FROM widened AS w WHERE w.member = p.relid) AS root,
-			(SELECT string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', w.attname), ', ') FROM widened AS w WHERE w.member = p.relid) AS widening,
+			(SELECT string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', w.attname), ', ')
+			 FROM widened AS w WHERE w.member = p.relid) AS widening,
 			array_agg(p.name ORDER BY p.name) AS names,
 			array_agg(p.definition ORDER BY p.name) AS definitions,
 			array_agg(p.statement ORDER BY p.name) AS statements
@@ -399,7 +402,8 @@ BEGIN
 			IF problems[n] IS NOT NULL THEN
 				"table" := trial.root;
 				blocked_by := format('%s: %s', trial.names[n], problems[n]);
-				action := format(E'drop it before; after, create it in a form that has a meaning for bigint, instead of:\n%s;', trial.definitions[n]);
+				action := format(E'drop it before; after, create it in a form that has a meaning for bigint, instead of:\n%s;',
+								 trial.definitions[n]);
 				RETURN NEXT;
 			END IF;
 		END LOOP;
@@ -526,6 +530,7 @@ DECLARE
 	blockers text[] := '{}';
 	step record;
 	steps json;
+	narrow_types CONSTANT oid[] := ARRAY['smallint'::regtype, 'integer'::regtype, 'smallint[]'::regtype, 'integer[]'::regtype];
 BEGIN
 	/* The largest id must be that of all committed rows. */
 	IF NOT dry_run AND current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
@@ -636,28 +641,31 @@ BEGIN
 		WHERE c.member = c.root AND c.adopted AND c.has_default AND NOT c.widened
 		UNION ALL
 		SELECT 4, s.root, CASE WHEN s.owned AND s.users IS NULL THEN format('DROP SEQUENCE %s', s.relid::regclass) END,
-			format('sequence %s is kept, as %s', s.relid::regclass, CASE WHEN s.owned THEN 'it is used: ' || s.users ELSE 'it does not belong to the column' END),
+			format('sequence %s is kept, as %s', s.relid::regclass,
+				   CASE WHEN s.owned THEN 'it is used: ' || s.users ELSE 'it does not belong to the column' END),
 			0
 		FROM sequence AS s WHERE NOT s.identity
 		UNION ALL
 		SELECT 5, f.root, NULL,
-			format('look at function %s: it has %s', f.oid::regprocedure, f.narrow), NULL
+			format('look at function %s, as new ids do not fit: %s', f.oid::regprocedure, f.narrow), NULL
 		FROM (
 			SELECT p.oid, min(c.root::oid)::regclass AS root,
-				concat_ws(', ', max(n.arguments), CASE WHEN p.prorettype IN (21, 23, 1005, 1007) THEN 'a result of type ' || format_type(p.prorettype, NULL) END) AS narrow
+				concat_ws(', ', max(n.arguments),
+						  CASE WHEN p.prorettype = ANY (narrow_types) THEN 'its result ' || format_type(p.prorettype, NULL) END) AS narrow
 			FROM pg_proc AS p
 				CROSS JOIN LATERAL (
-					SELECT string_agg(concat_ws(' ', coalesce(nullif(p.proargnames[a.i], ''), '$' || a.i), format_type(a.type, NULL)), ', ' ORDER BY a.i) AS arguments,
+					SELECT string_agg(format('%s %s', coalesce(nullif(p.proargnames[a.i], ''), '$' || a.i), format_type(a.type, NULL)),
+									  ', ' ORDER BY a.i) AS arguments,
 						array_agg(lower(p.proargnames[a.i])) AS names
 					FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS a (type, i)
-					WHERE a.type IN (21, 23, 1005, 1007)) AS n
+					WHERE a.type = ANY (narrow_types)) AS n
 				JOIN (SELECT c.* FROM changed AS c WHERE c.member = c.root) AS c
 					ON EXISTS (SELECT FROM unnest(n.names) AS a (name)
 							   WHERE a.name = lower(c.attname) OR right(a.name, length(c.attname) + 1) = '_' || lower(c.attname))
 					OR coalesce(pg_get_function_sqlbody(p.oid), p.prosrc)
 						~* ('\m' || regexp_replace((SELECT r.relname FROM pg_class AS r WHERE r.oid = c.root), '(\W)', '\\\1', 'g') || '\M')
 			WHERE p.pronamespace IN (SELECT r.relnamespace FROM changed AS m JOIN pg_class AS r ON r.oid = m.root)
-				AND (n.arguments IS NOT NULL OR p.prorettype IN (21, 23, 1005, 1007))
+				AND (n.arguments IS NOT NULL OR p.prorettype = ANY (narrow_types))
 				AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
 			GROUP BY p.oid) AS f
 	)
