@@ -5,6 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use IO::Socket::INET;
 use PostgreSQL::Test::Utils;
 use Snowflake::Holder;
 use Snowflake::Ledger;
@@ -439,6 +440,16 @@ foreach my $case (@not_a_registry)
 	$fourth->stop;
 }
 $standby->stop;
+
+# Several hosts, of which the first takes connections and says nothing.
+my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1', Proto => 'tcp') or die "could not listen: $!";
+$fourth->{ledger} = Snowflake::Ledger->new;
+start_held($fourth, 'snowflake.registry' => sprintf 'postgresql://postgres@127.0.0.1:%d,%s:%d/postgres',
+	$silent->sockport, Snowflake::Registry::escape($registry->host), $registry->port);
+$fourth->take(10);
+$fourth->{ledger}->check('a registry whose first host is silent');
+$fourth->stop;
+close $silent;
 
 # The server itself: a warning, and it works, after a restart too.
 $fourth->configure('snowflake.registry' => $registry->address(user => 'postgres', host => $fourth->host, port => $fourth->port));
