@@ -44,7 +44,6 @@ is_own(const Claim &claim, const Holder &me, const Grant &held)
 	if (claim.generation == 0)
 		return true;			/* a registry that has forgotten it: nobody else was granted it since */
 	if (claim.generation < held.generation)
-
 		/* Restored.  What it knows of another holder ended before this server's grant began. */
 		return (claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us) ||
 			(!claim.is_alive && claim.granted_until_us <= held.start_us);
@@ -87,11 +86,13 @@ adopt(const Claim &claim, const Holder &me, Grant *held) noexcept
 }
 
 Verdict
-decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me,
-			   int64_t position_us, int64_t window_us, const Grant &held, Claim *next, Grant *grant) noexcept
+decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, int64_t position_us,
+			   int64_t window_us, bool is_overdue, const Grant &held, Claim *next, Grant *grant) noexcept
 {
 	if (!is_own(claim, me, held))
 		return Verdict::held;
+	if (is_overdue && registry.unsettled_us > 0)
+		return Verdict::unsettled;
 
 	int64_t		wanted_us = std::max(position_us, held.start_us) + shortened(window_us, registry);
 

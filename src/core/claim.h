@@ -99,8 +99,7 @@ enum class Verdict
  * A new grant.  wanted_from_us is the time from which this server could issue,
  * by its clock and what it has reserved and issued before; the fence is set
  * window_us past that or past the earlier fence, or half of max_forward_jump_us
- * where that is less.  Fills *next, and *grant as it
- * holds once next was written.
+ * where that is less.  Fills *next, and *grant as it holds once next was written.
  */
 Verdict		decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
 						 int64_t wanted_from_us, int64_t window_us, Claim *next, Grant *grant) noexcept;
@@ -114,10 +113,12 @@ void		adopt(const Claim &claim, const Holder &me, Grant *held) noexcept;
 
 /*
  * Renews what this server holds.  position_us is the end of the newest id's tick,
- * or the clock where that is later.  Verdict held: it is lost.
+ * or the clock where that is later.  is_overdue: it was not renewed in time, so
+ * that it may have been granted to another, which a registry that was restored
+ * may have forgotten: that one is given time to say so.  Verdict held: it is lost.
  */
-Verdict		decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me,
-						   int64_t position_us, int64_t window_us, const Grant &held, Claim *next, Grant *grant) noexcept;
+Verdict		decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, int64_t position_us,
+						   int64_t window_us, bool is_overdue, const Grant &held, Claim *next, Grant *grant) noexcept;
 
 /*
  * Gives back what this server holds, after it has made sure that it issues no

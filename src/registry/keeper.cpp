@@ -66,14 +66,16 @@ bool		is_stopping;
 /* The claim; is_claimed says whether there is one. */
 bool		is_claimed;
 Grant		grant;
+int64_t		alive_until_ns;		/* CLOCK_BOOTTIME: until then the registry counts us as alive at least */
 
 /* A grant that was lost, and that the registry may know too little of: it is told before another is asked for. */
 bool		is_assertion_due;
 Grant		lost_grant;
 
-/* A number that may have been granted, though the answer is missing. */
+/* A grant that may have been made, though the answer is missing. */
 bool		is_grant_pending;
-uint64_t	pending_node;
+Grant		pending_grant;
+int64_t		pending_begun_ns;	/* CLOCK_BOOTTIME */
 
 int64_t		next_turn_ns;		/* CLOCK_BOOTTIME */
 int64_t		deadline_ns;		/* of the operation; 0: none is under way */
@@ -292,9 +294,16 @@ show_failure(const Problem &problem)
 	show_problem(problem.text);
 }
 
-/* Lets the backends use what the registry has confirmed. */
+/* Has the claim not been renewed for as long as it counts as alive? */
+bool
+is_overdue()
+{
+	return boot_clock_ns() >= alive_until_ns;
+}
+
+/* Lets the backends use what the registry has confirmed: to a request that was begun then, on CLOCK_BOOTTIME. */
 void
-publish(const Grant &confirmed)
+publish(const Grant &confirmed, int64_t begun_ns)
 {
 	RegistryGrant &shown = shared()->registry;
 	bool		is_new = !is_claimed;
@@ -304,6 +313,7 @@ publish(const Grant &confirmed)
 		(void) server_generator().revoke();
 	grant = confirmed;
 	is_claimed = true;
+	alive_until_ns = begun_ns + window_us() * ns_per_us;
 	is_grant_pending = false;
 	pause_ns = 0;
 	lock_shared();
@@ -411,7 +421,7 @@ choose_number(int64_t until_us, uint64_t *node)
 	/* What may have been granted already would otherwise be nobody's until it expires. */
 	if (is_grant_pending)
 	{
-		*node = pending_node;
+		*node = pending_grant.node;
 		return true;
 	}
 
@@ -450,6 +460,7 @@ claim()
 		Claim		next;
 		Grant		wanted;
 		RegistryTime registry;
+		const int64_t begun_ns = boot_clock_ns();
 
 		begin_operation();
 		if (!store->read(node, window_us(), &known, &registry, &problem))
@@ -458,6 +469,14 @@ claim()
 			return next_pause();
 		}
 		complete(&registry);
+		if (is_grant_pending && known.holder.is(context.me) && known.node == pending_grant.node &&
+			known.generation == pending_grant.generation && known.granted_until_us == pending_grant.granted_until_us &&
+			registry.unsettled_us == 0 && boot_clock_ns() < pending_begun_ns + window_us() * ns_per_us)
+		{
+			/* It was made, it is nobody else's yet, and nothing was issued under it. */
+			publish(pending_grant, pending_begun_ns);
+			return 0;
+		}
 
 		Verdict		verdict = decide_grant(known, registry, context.me, position_us(), window_us(), &next, &wanted);
 
@@ -479,7 +498,7 @@ claim()
 		switch (store->write(known, next, window_us(), &problem))
 		{
 			case Written::done:
-				publish(wanted);
+				publish(wanted, begun_ns);
 				return window_us() * ns_per_us / 3;
 			case Written::changed:
 				/* Another was faster: where any number will do, another number. */
@@ -491,7 +510,8 @@ claim()
 				continue;
 			case Written::unknown:
 				is_grant_pending = true;
-				pending_node = node;
+				pending_grant = wanted;
+				pending_begun_ns = begun_ns;
 				show_failure(problem);
 				return next_pause();
 			case Written::refused:
@@ -562,6 +582,7 @@ renew()
 		Claim		next;
 		Grant		renewed;
 		RegistryTime registry;
+		const int64_t begun_ns = boot_clock_ns();
 
 		begin_operation();
 		if (!store->read(grant.node, window_us(), &known, &registry, &problem))
@@ -572,7 +593,7 @@ renew()
 		complete(&registry);
 		adopt(known, context.me, &grant);
 
-		Verdict		verdict = decide_renewal(known, registry, context.me, position_us(), window_us(), grant, &next, &renewed);
+		Verdict		verdict = decide_renewal(known, registry, context.me, position_us(), window_us(), is_overdue(), grant, &next, &renewed);
 
 		if (verdict == Verdict::held)
 			return lose(known);
@@ -584,7 +605,7 @@ renew()
 		switch (store->write(known, next, window_us(), &problem))
 		{
 			case Written::done:
-				publish(renewed);
+				publish(renewed, begun_ns);
 				return window_us() * ns_per_us / 3;
 			case Written::changed:
 				continue;
@@ -621,7 +642,7 @@ release()
 		RegistryTime registry;
 
 		begin_operation();
-		if (!store->read(is_pending ? pending_node : grant.node, window_us(), &known, &registry, &problem))
+		if (!store->read(is_pending ? pending_grant.node : grant.node, window_us(), &known, &registry, &problem))
 			break;
 		if (is_pending && !known.holder.is(context.me))
 			break;

@@ -333,7 +333,12 @@ struct Server
 	bool		is_assertion_due;
 	Grant		lost_grant;
 	bool		is_grant_pending;
-	uint64_t	pending_node;
+	Grant		pending_grant;
+	bool		is_pending_overdue;
+
+	/* Its clock says that the claim was not renewed in time: at least where the registry's says so. */
+	bool		is_overdue;
+	bool		has_expired;			/* since the turn's beginning */
 	bool		is_connected;
 	int			incarnation;			/* of the connection */
 	bool		is_stopping;
@@ -640,6 +645,7 @@ publish(Server &server, const Grant &confirmed) noexcept
 		(void) server.keeper().generator->revoke();
 	server.grant = confirmed;
 	server.is_claimed = true;
+	server.is_overdue = server.has_expired;
 	server.is_grant_pending = false;
 	lock_shared(server);
 	server.shown = confirmed;
@@ -673,7 +679,7 @@ choose_number(Server &server, int64_t until_us, uint64_t *node) noexcept
 	}
 	if (server.is_grant_pending)
 	{
-		*node = server.pending_node;
+		*node = server.pending_grant.node;
 		return true;
 	}
 	Fiber::pause();
@@ -696,6 +702,8 @@ choose_number(Server &server, int64_t until_us, uint64_t *node) noexcept
 void
 claim(Server &server) noexcept
 {
+	server.has_expired = false;
+
 	int64_t		until_us = INT64_MAX;
 	uint64_t	node;
 
@@ -711,6 +719,13 @@ claim(Server &server) noexcept
 		if (!read(server, node, &known, &time))
 		{
 			show_failure(server);
+			return;
+		}
+
+		if (server.is_grant_pending && !server.is_pending_overdue && time.unsettled_us == 0 && known.holder.is(server.me) && known.node == server.pending_grant.node &&
+			known.generation == server.pending_grant.generation && known.granted_until_us == server.pending_grant.granted_until_us)
+		{
+			publish(server, server.pending_grant);
 			return;
 		}
 
@@ -745,7 +760,8 @@ claim(Server &server) noexcept
 				continue;
 			case Written::unknown:
 				server.is_grant_pending = true;
-				server.pending_node = node;
+				server.pending_grant = wanted;
+				server.is_pending_overdue = server.has_expired;
 				show_failure(server);
 				return;
 			case Written::refused:
@@ -813,6 +829,7 @@ assert_lost_grant(Server &server) noexcept
 void
 renew(Server &server) noexcept
 {
+	server.has_expired = false;
 	for (int i = 0; i < tries_per_turn; i++)
 	{
 		Claim		known;
@@ -829,7 +846,8 @@ renew(Server &server) noexcept
 		adopt(known, server.me, &server.grant);
 		coverage.adopted += server.grant.generation != generation;
 
-		Verdict		verdict = decide_renewal(known, time, server.me, position_us(server), server.window_us, server.grant, &next, &renewed);
+		Verdict		verdict = decide_renewal(known, time, server.me, position_us(server), server.window_us, server.is_overdue,
+											 server.grant, &next, &renewed);
 
 		if (verdict == Verdict::held)
 		{
@@ -885,7 +903,7 @@ release(Server &server) noexcept
 		Claim		next;
 		RegistryTime time;
 
-		if (!read(server, is_pending ? server.pending_node : server.grant.node, &known, &time))
+		if (!read(server, is_pending ? server.pending_grant.node : server.grant.node, &known, &time))
 			break;
 		if (is_pending && !known.holder.is(server.me))
 			break;
@@ -1088,6 +1106,7 @@ restart_keeper(Server &server) noexcept
 	server.grant.asked_until_us = INT64_MAX;
 	server.is_claimed = server.is_usable;
 	server.is_assertion_due = server.is_grant_pending = false;
+	server.is_overdue = true;
 	server.is_connected = false;
 }
 
@@ -1100,7 +1119,11 @@ restore(bool is_older) noexcept
 	for (Request &request : requests)
 		request.is_there = false;
 	for (Server &server : servers)
+	{
 		server.is_late = world.random.one_in(8);
+		/* It will be, when the registry has settled. */
+		server.is_pending_overdue = true;
+	}
 	if (!is_older)
 		return;
 	coverage.restores++;
@@ -1121,12 +1144,6 @@ restore(bool is_older) noexcept
 
 		if (!episode.is_live)
 			end_episode(episode);
-		/* It had lost its number to another, and may have it back now. */
-		for (int j = i + 1; j < episode_count && episode.is_live; j++)
-		{
-			if (episodes[j].node == episode.node && episodes[j].server != episode.server)
-				excuse(episode);
-		}
 	}
 }
 
@@ -1142,7 +1159,8 @@ try_to_settle() noexcept
 		{
 			if (i == none || episodes[i].is_excused || (i == server.episode && episodes[i].incarnation == registry.incarnation))
 				continue;
-			if (!server.is_late || is_settling)
+			/* One that is overdue waits itself. */
+			if (!(i == server.episode && server.is_overdue) && (!server.is_late || is_settling))
 				return;
 			if (episodes[i].until_us > registry.claims[episodes[i].node].granted_until_us || i == server.episode)
 				excuse(episodes[i]);
@@ -1222,7 +1240,16 @@ event() noexcept
 			server.processes[random.below(fibers_per_server)].stalled_until = current_round + random.between(5, 80);
 			break;
 		case Event::expire:
-			registry.set_dead(static_cast<uint64_t>(random.below(max_nodes)));
+			{
+				const uint64_t node = static_cast<uint64_t>(random.below(max_nodes));
+
+				for (Server &holder : servers)
+				{
+					if (registry.claims[node].holder.is(holder.me))
+						holder.is_overdue = holder.has_expired = holder.is_pending_overdue = true;
+				}
+				registry.set_dead(node);
+			}
 			break;
 		case Event::deliver:
 			{

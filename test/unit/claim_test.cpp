@@ -168,8 +168,9 @@ struct Renewing
 	Grant		grant{};
 	Verdict		verdict;
 
-	Renewing(const Claim &claim, int64_t position, const Grant &held = held_grant, const RegistryTime &registry = settled)
-		: verdict(decide_renewal(claim, registry, me, position, window, adopted(claim, held), &next, &grant))
+	Renewing(const Claim &claim, int64_t position, const Grant &held = held_grant, const RegistryTime &registry = settled,
+			 bool is_overdue = false)
+		: verdict(decide_renewal(claim, registry, me, position, window, is_overdue, adopted(claim, held), &next, &grant))
 	{
 	}
 };
@@ -213,6 +214,13 @@ TEST(Renewal, goes_on_though_the_registry_held_the_holder_for_dead)
 TEST(Renewal, goes_on_before_the_registry_has_settled)
 {
 	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550, held_grant, unsettled).verdict, Verdict::write);
+}
+
+TEST(Renewal, that_is_overdue_waits_until_the_registry_has_settled)
+{
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550, held_grant, unsettled, true).verdict, Verdict::unsettled);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550, held_grant, settled, true).verdict, Verdict::write);
+	EXPECT_EQ(Renewing(claim_of(other, 6, 700, true), 550, held_grant, unsettled, true).verdict, Verdict::held);
 }
 
 TEST(Renewal, of_what_is_anothers_is_refused)
@@ -495,7 +503,7 @@ TEST(Decision, keeps_what_must_hold)
 			ASSERT_GE(grant.granted_until_us, position);
 			ASSERT_LE(grant.granted_until_us, registry.clock_us + registry.max_forward_jump_us);
 		}
-		if (decide_renewal(claim, registry, me, position, window, held, &next, &grant) == Verdict::write)
+		if (decide_renewal(claim, registry, me, position, window, false, held, &next, &grant) == Verdict::write)
 		{
 			written++;
 			ASSERT_GT(next.generation, claim.generation);
