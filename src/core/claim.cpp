@@ -91,10 +91,9 @@ decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &m
 {
 	if (!is_own(claim, me, held))
 		return Verdict::held;
-	if (is_overdue && registry.unsettled_us > 0)
-		return Verdict::unsettled;
 
-	int64_t		wanted_us = std::max(position_us, held.start_us) + shortened(window_us, registry);
+	bool		is_kept_only = is_overdue && registry.unsettled_us > 0;
+	int64_t		wanted_us = is_kept_only ? 0 : std::max(position_us, held.start_us) + shortened(window_us, registry);
 
 	if (wanted_us > held.granted_until_us && is_too_far(wanted_us, registry))
 		return Verdict::too_far;

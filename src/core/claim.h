@@ -115,7 +115,8 @@ void		adopt(const Claim &claim, const Holder &me, Grant *held) noexcept;
  * Renews what this server holds.  position_us is the end of the newest id's tick,
  * or the clock where that is later.  is_overdue: it was not renewed in time, so
  * that it may have been granted to another, which a registry that was restored
- * may have forgotten: that one is given time to say so.  Verdict held: it is lost.
+ * may have forgotten: until that one has had time to say so the claim is kept,
+ * and no time added to it.  Verdict held: it is lost.
  */
 Verdict		decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, int64_t position_us,
 						   int64_t window_us, bool is_overdue, const Grant &held, Claim *next, Grant *grant) noexcept;

@@ -322,7 +322,6 @@ publish(const Grant &confirmed, int64_t begun_ns)
 	unlock_shared();
 	if (!is_new)
 		server_generator().extend(confirmed.granted_until_us);
-	show(ClaimState::held, "", "");
 }
 
 /* Ends the claim: nothing is issued under it any more.  Returns the end of the last tick that was. */
@@ -475,6 +474,7 @@ claim()
 		{
 			/* It was made, it is nobody else's yet, and nothing was issued under it. */
 			publish(pending_grant, pending_begun_ns);
+			show(ClaimState::held, "", "");
 			return 0;
 		}
 
@@ -499,6 +499,7 @@ claim()
 		{
 			case Written::done:
 				publish(wanted, begun_ns);
+				show(ClaimState::held, "", "");
 				return window_us() * ns_per_us / 3;
 			case Written::changed:
 				/* Another was faster: where any number will do, another number. */
@@ -593,7 +594,8 @@ renew()
 		complete(&registry);
 		adopt(known, context.me, &grant);
 
-		Verdict		verdict = decide_renewal(known, registry, context.me, position_us(), window_us(), is_overdue(), grant, &next, &renewed);
+		const bool	was_overdue = is_overdue();
+		Verdict		verdict = decide_renewal(known, registry, context.me, position_us(), window_us(), was_overdue, grant, &next, &renewed);
 
 		if (verdict == Verdict::held)
 			return lose(known);
@@ -606,6 +608,14 @@ renew()
 		{
 			case Written::done:
 				publish(renewed, begun_ns);
+				if (was_overdue && registry.unsettled_us > 0)
+				{
+					/* Kept, and overdue as before. */
+					alive_until_ns = 0;
+					show_verdict(Verdict::unsettled, known, registry);
+					return std::min(next_pause(), registry.unsettled_us * ns_per_us);
+				}
+				show(ClaimState::held, "", "");
 				return window_us() * ns_per_us / 3;
 			case Written::changed:
 				continue;

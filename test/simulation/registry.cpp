@@ -859,10 +859,14 @@ renew(Server &server) noexcept
 			server.has_problem = true;
 			return;
 		}
+		const bool	was_overdue = server.is_overdue;
+
 		switch (write(server, known, next, server.window_us))
 		{
 			case Written::done:
 				publish(server, renewed);
+				if (was_overdue && time.unsettled_us > 0)
+					server.is_overdue = server.has_problem = true;
 				return;
 			case Written::changed:
 				continue;
@@ -1159,8 +1163,7 @@ try_to_settle() noexcept
 		{
 			if (i == none || episodes[i].is_excused || (i == server.episode && episodes[i].incarnation == registry.incarnation))
 				continue;
-			/* One that is overdue waits itself. */
-			if (!(i == server.episode && server.is_overdue) && (!server.is_late || is_settling))
+			if (!server.is_late || is_settling)
 				return;
 			if (episodes[i].until_us > registry.claims[episodes[i].node].granted_until_us || i == server.episode)
 				excuse(episodes[i]);

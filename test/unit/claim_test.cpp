@@ -216,10 +216,14 @@ TEST(Renewal, goes_on_before_the_registry_has_settled)
 	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550, held_grant, unsettled).verdict, Verdict::write);
 }
 
-TEST(Renewal, that_is_overdue_waits_until_the_registry_has_settled)
+TEST(Renewal, that_is_overdue_adds_no_time_until_the_registry_has_settled)
 {
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550, held_grant, unsettled, true).verdict, Verdict::unsettled);
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550, held_grant, settled, true).verdict, Verdict::write);
+	Renewing	early(claim_of(me, 5, 600, true), 580, held_grant, unsettled, true);
+
+	ASSERT_EQ(early.verdict, Verdict::write);
+	EXPECT_TRUE(are_equal(early.next, {7, 6, 600, false, 10, me, 0}));
+	EXPECT_EQ(early.grant.granted_until_us, 600);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 580, held_grant, settled, true).grant.granted_until_us, 680);
 	EXPECT_EQ(Renewing(claim_of(other, 6, 700, true), 550, held_grant, unsettled, true).verdict, Verdict::held);
 }
 
