@@ -237,7 +237,8 @@ show(ClaimState state, const char *problem, const char *kind)
 		case ClaimState::held:
 			ereport(LOG,
 					(errmsg("snowflake registry \"%s\": node number %llu is claimed", context.address->shown, printable(grant.node)),
-					 grant.start_us == 0 ? errdetail("Group \"%s\"; nobody had it before.", context.group) :
+					 grant.generation == 1 ? errdetail("Group \"%s\"; nobody had it before.", context.group) :
+					 grant.start_us == 0 ? errdetail("Group \"%s\".", context.group) :
 					 errdetail("Group \"%s\"; earlier holders had it up to %s.", context.group, time_text(grant.start_us).text)));
 			break;
 		case ClaimState::suspended:
@@ -613,7 +614,7 @@ renew()
 					/* Kept, and overdue as before. */
 					alive_until_ns = 0;
 					show_verdict(Verdict::unsettled, known, registry);
-					return std::min(next_pause(), registry.unsettled_us * ns_per_us);
+					return std::min(window_us() / 3, registry.unsettled_us) * ns_per_us;
 				}
 				show(ClaimState::held, "", "");
 				return window_us() * ns_per_us / 3;
