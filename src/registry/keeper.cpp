@@ -381,12 +381,22 @@ show_verdict(Verdict verdict, const Claim &claim, const RegistryTime &registry)
 	}
 }
 
-/* A store without a clock of its own to compare with leaves the limit to this server. */
-void
-complete(RegistryTime *registry)
+/* Reads a claim as an operation of its own.  False, having said why, where that fails. */
+bool
+read_claim(uint64_t node, Claim *known, RegistryTime *registry)
 {
+	Problem		problem = {};
+
+	begin_operation();
+	if (!store->read(node, window_us(), known, registry, &problem))
+	{
+		show_failure(problem);
+		return false;
+	}
+	/* A store that has no such limit of its own leaves it to this server. */
 	if (registry->max_forward_jump_us == 0)
 		registry->max_forward_jump_us = max_forward_jump_us();
+	return true;
 }
 
 struct List
@@ -462,13 +472,8 @@ claim()
 		RegistryTime registry;
 		const int64_t begun_ns = boot_clock_ns();
 
-		begin_operation();
-		if (!store->read(node, window_us(), &known, &registry, &problem))
-		{
-			show_failure(problem);
+		if (!read_claim(node, &known, &registry))
 			return next_pause();
-		}
-		complete(&registry);
 		if (is_grant_pending && known.holder.is(context.me) && known.node == pending_grant.node &&
 			known.generation == pending_grant.generation && known.granted_until_us == pending_grant.granted_until_us &&
 			registry.unsettled_us == 0 && boot_clock_ns() < pending_begun_ns + window_us() * ns_per_us)
@@ -553,12 +558,8 @@ assert_lost_grant()
 		RegistryTime registry;
 		Written		written;
 
-		begin_operation();
-		if (!store->read(lost_grant.node, window_us(), &known, &registry, &problem))
-		{
-			show_failure(problem);
+		if (!read_claim(lost_grant.node, &known, &registry))
 			return false;
-		}
 		is_assertion_due = decide_assertion(known, lost_grant, &next);
 		if (!is_assertion_due)
 			return true;
@@ -586,13 +587,8 @@ renew()
 		RegistryTime registry;
 		const int64_t begun_ns = boot_clock_ns();
 
-		begin_operation();
-		if (!store->read(grant.node, window_us(), &known, &registry, &problem))
-		{
-			show_failure(problem);
+		if (!read_claim(grant.node, &known, &registry))
 			return next_pause();
-		}
-		complete(&registry);
 		adopt(known, context.me, &grant);
 
 		const bool	was_overdue = is_overdue();
@@ -652,8 +648,7 @@ release()
 		Claim		next;
 		RegistryTime registry;
 
-		begin_operation();
-		if (!store->read(is_pending ? pending_grant.node : grant.node, window_us(), &known, &registry, &problem))
+		if (!read_claim(is_pending ? pending_grant.node : grant.node, &known, &registry))
 			break;
 		if (is_pending && !known.holder.is(context.me))
 			break;
