@@ -28,7 +28,7 @@ Quoted::Quoted(std::string_view input) noexcept
 	size_t		length = 0;
 
 	for (char c : slice(input, 0, sizeof(text) - 1))
-		text[length++] = (c >= ' ' && c <= '~') ? c : '?';
+		text[length++] = as_ascii(c);
 	text[length] = '\0';
 }
 

@@ -22,6 +22,13 @@ struct Reason
 	bool		refuse(const char *format, ...) noexcept __attribute__((format(printf, 2, 3)));
 };
 
+/* The character, or "?" where it is not printable ASCII: fit for every encoding. */
+constexpr char
+as_ascii(char c) noexcept
+{
+	return c >= ' ' && c <= '~' ? c : '?';
+}
+
 /*
  * A piece of the user's input, made fit to be repeated in a Reason: at most
  * 40 bytes, everything but printable ASCII shown as "?", so that no multibyte

@@ -59,6 +59,17 @@ count(Atomic64 &counter, uint64_t more)
 	counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
+/* Counts a wait that is over, and returns how long it was, ns. */
+int64_t
+count_wait(int64_t start_ns, bool first)
+{
+	int64_t		waited = boot_clock_ns() - start_ns;
+
+	count(counters->waits, first ? 1 : 0);
+	count(counters->wait_ns, static_cast<uint64_t>(waited));
+	return waited;
+}
+
 /* Makes the generator where there is none yet, and lets it follow the settings. */
 pg_noinline void
 prepare_generator()
@@ -316,19 +327,12 @@ Server::claim_source(ClaimSource *source) noexcept
 void
 Server::prepare_limit() noexcept
 {
+	int64		now_us = now_ns() / ns_per_us;
+
 	check_limit_writable();
-	warn_of_end(now_ns() / ns_per_us);
-
+	warn_of_end(now_us);
 	if (has_registry())
-	{
-		uint64_t	step;
-		uint64_t	node;
-		int64		now_us = now_ns() / ns_per_us;
-
-		if (generator->newest(&step, &node))
-			now_us = std::max(now_us, tick_begin_us(*generator_layout, generator->tick_of_step(step)));
-		ask_for_time_after(now_us);
-	}
+		ask_for_time_after(position_us(now_us));
 }
 
 void
@@ -373,10 +377,8 @@ Server::wait(int64_t ns, bool first) noexcept
 			proc_exit(1);
 	}
 
-	int64_t		waited = boot_clock_ns() - start;
+	int64_t		waited = count_wait(start, first);
 
-	count(counters->waits, first ? 1 : 0);
-	count(counters->wait_ns, static_cast<uint64_t>(waited));
 	CHECK_FOR_INTERRUPTS();
 	return waited;
 }
@@ -386,14 +388,7 @@ Server::wait_for_grant(int64_t ns, bool first) noexcept
 {
 	int64_t		start = boot_clock_ns();
 
-	if (!wait_for_keeper(ns))
-		return 0;
-
-	int64_t		waited = boot_clock_ns() - start;
-
-	count(counters->waits, first ? 1 : 0);
-	count(counters->wait_ns, static_cast<uint64_t>(waited));
-	return waited;
+	return wait_for_keeper(ns) ? count_wait(start, first) : 0;
 }
 
 void
@@ -419,6 +414,17 @@ server_generator()
 	if (unlikely(generator == nullptr || generator_options_changed))
 		prepare_generator();
 	return *generator;
+}
+
+int64_t
+position_us(int64_t now_us)
+{
+	uint64_t	step;
+	uint64_t	node;
+
+	if (!server_generator().newest(&step, &node))
+		return now_us;
+	return std::max(now_us, tick_begin_us(*generator_layout, generator->tick_of_step(step) + 1));
 }
 
 int64_t

@@ -45,6 +45,9 @@ using ServerGenerator = Generator<Atomic64, Server>;
 /* The generator, following the settings as they are now.  An error where the library was not preloaded. */
 ServerGenerator &server_generator();
 
+/* How far this server has come, Unix microseconds: the end of the newest id's tick, or the clock's time where that is later. */
+int64_t		position_us(int64_t now_us);
+
 /* The id of a step under a node number. */
 int64_t		id_of(uint64_t step, uint64_t node);
 

@@ -50,12 +50,6 @@ register_keeper()
 	RegisterBackgroundWorker(&worker);
 }
 
-bool
-has_registry()
-{
-	return registry_address().kind != RegistryKind::none;
-}
-
 RegistryGrant
 current_grant()
 {

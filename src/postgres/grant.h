@@ -12,8 +12,6 @@
 namespace snowflake __attribute__((visibility("hidden")))
 {
 
-bool		has_registry();
-
 /*
  * Registers the keeper (src/registry/keeper.cpp) with the postmaster; called while
  * the library is preloaded, where there is a registry.

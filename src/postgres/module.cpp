@@ -73,7 +73,7 @@ _PG_init(void)
 	warn_of_misfits();
 	request_shared();
 	/* Where the server can make no ids, it needs no claim. */
-	if (registry_address().kind != RegistryKind::none && server_node().usable && !is_for_reading_only(server_layout(), &reason))
+	if (has_registry() && server_node().usable && !is_for_reading_only(server_layout(), &reason))
 		register_keeper();
 }
 

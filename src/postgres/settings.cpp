@@ -131,23 +131,19 @@ bool
 check_registry(char **text, void **extra, GucSource)
 {
 	Reason		reason;
-	RegistryAddress *parsed = static_cast<RegistryAddress *>(setting_memory(sizeof(RegistryAddress)));
+	RegistryAddress parsed;
 
-	if (parsed == nullptr)
-		return false;
-	if (!parse_registry_address(*text, parsed, &reason))
-	{
-		free_setting_memory(parsed);
+	if (!parse_registry_address(*text, &parsed, &reason))
 		return refuse_registry(reason.text,
-							   "Give postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH. For PostgreSQL, a password belongs into a password file, or a service or certificates take its place.");
-	}
-	if (parsed->kind == RegistryKind::zookeeper && !has_zookeeper())
-	{
-		free_setting_memory(parsed);
+							   "Give postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH. "
+							   "For PostgreSQL, a password belongs into a password file, or a service or certificates take its place.");
+	if (parsed.kind == RegistryKind::zookeeper && !has_zookeeper())
 		return refuse_registry("This snowflake was built without the library for ZooKeeper.",
 							   "Install it (Debian: libzookeeper-st-dev), build and install snowflake again, and restart the server.");
-	}
-	*extra = parsed;
+	*extra = setting_memory(sizeof(parsed));
+	if (*extra == nullptr)
+		return false;
+	memcpy(*extra, &parsed, sizeof(parsed));
 	return true;
 }
 
@@ -209,6 +205,12 @@ const RegistryAddress &
 registry_address()
 {
 	return *parsed_registry;
+}
+
+bool
+has_registry()
+{
+	return registry_address().kind != RegistryKind::none;
 }
 
 const char *

@@ -26,6 +26,7 @@ const Layout &server_layout();
 const NodeId &server_node_id();
 ClockSource clock_source();
 const RegistryAddress &registry_address();
+bool		has_registry();
 
 /* The settings that the generator follows; the flag is set at each change of them, and is its reader's to clear. */
 Options		generator_options();

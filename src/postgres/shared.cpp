@@ -37,8 +37,7 @@ draw_nonce(char *nonce)
 	if (!pg_strong_random(bytes, sizeof(bytes)))
 		ereport(FATAL,
 				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random nonce for this server's snowflake claims")));
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+	nonce[hex_encode(reinterpret_cast<char *>(bytes), sizeof(bytes), nonce)] = '\0';
 }
 
 void

@@ -113,16 +113,11 @@ now_us()
  * ahead.  A limit beyond that is none of the registry's business.
  */
 int64_t
-position_us()
+wanted_from_us()
 {
 	int64_t		now = now_us();
-	int64_t		position = std::max(now, std::min(read_limit(), now + max_drift_setting() * us_per_ms));
-	uint64_t	step;
-	uint64_t	node;
 
-	if (server_generator().newest(&step, &node))
-		position = std::max(position, tick_begin_us(server_layout(), server_generator().tick_of_step(step) + 1));
-	return position;
+	return std::max(position_us(now), std::min(read_limit(), now + max_drift_setting() * us_per_ms));
 }
 
 unsigned long long
@@ -484,7 +479,7 @@ claim()
 			return 0;
 		}
 
-		Verdict		verdict = decide_grant(known, registry, context.me, position_us(), window_us(), &next, &wanted);
+		Verdict		verdict = decide_grant(known, registry, context.me, wanted_from_us(), window_us(), &next, &wanted);
 
 		/* A number that was granted too far ahead is passed over. */
 		if (verdict == Verdict::too_far && server_node_id().source == NodeSource::automatic && known.generation > 0 && until_us == INT64_MAX)
@@ -519,8 +514,7 @@ claim()
 				is_grant_pending = true;
 				pending_grant = wanted;
 				pending_begun_ns = begun_ns;
-				show_failure(problem);
-				return next_pause();
+				[[fallthrough]];
 			case Written::refused:
 				show_failure(problem);
 				return next_pause();
@@ -592,7 +586,7 @@ renew()
 		adopt(known, context.me, &grant);
 
 		const bool	was_overdue = is_overdue();
-		Verdict		verdict = decide_renewal(known, registry, context.me, position_us(), window_us(), was_overdue, grant, &next, &renewed);
+		Verdict		verdict = decide_renewal(known, registry, context.me, wanted_from_us(), window_us(), was_overdue, grant, &next, &renewed);
 
 		if (verdict == Verdict::held)
 			return lose(known);
@@ -618,8 +612,7 @@ renew()
 				continue;
 			case Written::unknown:
 				grant.asked_until_us = std::max(grant.asked_until_us, next.granted_until_us);
-				show_failure(problem);
-				return next_pause();
+				[[fallthrough]];
 			case Written::refused:
 				show_failure(problem);
 				return next_pause();
@@ -787,10 +780,7 @@ void
 make_ascii(char *text)
 {
 	for (char *c = text; *c != '\0'; c++)
-	{
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	}
+		*c = as_ascii(*c);
 }
 
 /* Fills the description of this server that others see in the registry. */

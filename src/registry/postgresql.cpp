@@ -15,9 +15,9 @@
 
 #include <libpq-fe.h>
 
+#include "core/parse.h"
 #include "postgres/clock.h"
 
-#include "core/parse.h"
 #include "postgres/pg.h"
 
 namespace snowflake
@@ -45,10 +45,9 @@ set_problem(Problem *problem, const char *what, const char *message)
 	/* The registry's encoding need not be this server's. */
 	for (size_t i = 0; i < length; i++)
 	{
-		if (problem->text[i] == '\n' || problem->text[i] == '\t')
-			problem->text[i] = ' ';
-		else if (problem->text[i] < ' ' || problem->text[i] > '~')
-			problem->text[i] = '?';
+		bool		is_blank = problem->text[i] == '\n' || problem->text[i] == '\t';
+
+		problem->text[i] = is_blank ? ' ' : as_ascii(problem->text[i]);
 	}
 }
 

@@ -27,6 +27,7 @@
 #include <optional>
 
 #include "core/claim.h"
+#include "options.h"
 #include "world.h"
 
 namespace snowflake::simulation
@@ -1494,13 +1495,6 @@ begin() noexcept
 	}
 }
 
-[[noreturn]] void
-usage() noexcept
-{
-	fprintf(stderr, "usage: registry [--histories N] [--first SEED] | --seed SEED\n");
-	exit(2);
-}
-
 }  // namespace
 
 }  // namespace snowflake::simulation
@@ -1510,35 +1504,9 @@ using namespace snowflake::simulation;
 int
 main(int argc, char **argv)
 {
-	uint64_t	histories = 200000;
-	uint64_t	first = 1;
-
 	world.program = "registry";
-	for (int i = 1; i < argc; i += 2)
-	{
-		char	   *end;
 
-		if (i + 1 == argc)
-			usage();
-
-		uint64_t	value = strtoull(argv[i + 1], &end, 10);
-
-		if (*end != '\0')
-			usage();
-		if (strcmp(argv[i], "--histories") == 0)
-			histories = value;
-		else if (strcmp(argv[i], "--first") == 0)
-			first = value;
-		else if (strcmp(argv[i], "--seed") == 0)
-		{
-			first = value;
-			histories = 1;
-			world.tracing = true;
-		}
-		else
-			usage();
-	}
-
+	const auto [first, histories] = parse_options(argc, argv, 200000);
 	auto		start = std::chrono::steady_clock::now();
 
 	begin();

@@ -8,21 +8,14 @@
  * The first history in which something does not hold ends it, with its seed.
  */
 #include <chrono>
-#include <cstring>
 
 #include "history.h"
+#include "options.h"
 
 using namespace snowflake::simulation;
 
 namespace
 {
-
-[[noreturn]] void
-usage() noexcept
-{
-	fprintf(stderr, "usage: simulate [--histories N] [--first SEED] | --seed SEED\n");
-	exit(2);
-}
 
 /* Too large for the stack. */
 History		history;
@@ -32,34 +25,7 @@ History		history;
 int
 main(int argc, char **argv)
 {
-	uint64_t	histories = 1000000;
-	uint64_t	first = 1;
-
-	for (int i = 1; i < argc; i += 2)
-	{
-		char	   *end;
-
-		if (i + 1 == argc)
-			usage();
-
-		uint64_t	value = strtoull(argv[i + 1], &end, 10);
-
-		if (*end != '\0')
-			usage();
-		if (strcmp(argv[i], "--histories") == 0)
-			histories = value;
-		else if (strcmp(argv[i], "--first") == 0)
-			first = value;
-		else if (strcmp(argv[i], "--seed") == 0)
-		{
-			first = value;
-			histories = 1;
-			world.tracing = true;
-		}
-		else
-			usage();
-	}
-
+	const auto [first, histories] = parse_options(argc, argv, 1000000);
 	auto		start = std::chrono::steady_clock::now();
 
 	for (uint64_t i = 0; i < histories; i++)

@@ -10,23 +10,9 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Snowflake::Proxy;
+use Snowflake::Wait qw(wait_until);
 use Snowflake::ZooKeeper;
 use Test::More;
-use Time::HiRes qw(usleep);
-
-# Waits until the code returns true.
-sub wait_until
-{
-	my ($what, $code) = @_;
-	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
-
-	until ($code->())
-	{
-		die "waited in vain until $what" if $tries-- == 0;
-		usleep(20_000);
-	}
-	return;
-}
 
 # A program that runs beside the test; say() gives it input, and sees() waits for output.
 sub start_program

@@ -11,9 +11,9 @@ use PostgreSQL::Test::Utils;
 use Snowflake::Ledger;
 use Snowflake::Proxy;
 use Snowflake::Server;
+use Snowflake::Wait qw(wait_until);
 use Snowflake::ZooKeeper;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $module = qx(pg_config --pkglibdir) =~ s/\n//r . '/snowflake_zookeeper.so';
 my ($available, $reason) = Snowflake::ZooKeeper->available;
@@ -58,19 +58,6 @@ sub wait_for_claim
 
 	$server->poll_query_until('postgres', "SELECT claim = '$state' FROM snowflake_stat")
 	  or die $server->name . qq{'s claim did not become "$state"};
-	return;
-}
-
-sub wait_until
-{
-	my ($what, $code) = @_;
-	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
-
-	until ($code->())
-	{
-		die "waited in vain until $what" if $tries-- == 0;
-		usleep(20_000);
-	}
 	return;
 }
 
