@@ -20,7 +20,8 @@ HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_d
 MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extension's SQL, one file for each subject.
-SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql audit.sql adopt.sql)
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql audit.sql adopt.sql \
+	merge_declare.sql)
 DATA_built = $(EXTENSION)--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)
 

@@ -1,0 +1,349 @@
+/*
+ * What the catalogs can't say about databases that are merged is declared beforehand: tables that are shared, references
+ * without a foreign key, times, and what becomes of rows that clash.  A declaration is about a table of the target; one
+ * that is made again replaces the former, and one whose row is deleted from its table is gone.
+ *
+ * Conditions and expressions are SQL that runs with the rights of whoever merges: only those who may change these tables
+ * can declare, and a merge should be called by nobody who would not run what they wrote.
+ */
+
+CREATE TABLE snowflake_merge_tables (
+	relation regclass PRIMARY KEY,
+	role text NOT NULL CHECK (role IN ('copy', 'match', 'same_id', 'ignore')),
+	key name[],
+	accept text[] NOT NULL DEFAULT '{}' CHECK (accept <@ ARRAY['duplicates', 'differences']),
+	ignored_columns name[] NOT NULL DEFAULT '{}'
+);
+COMMENT ON TABLE snowflake_merge_tables IS 'declared by snowflake_merge_table()';
+
+CREATE TABLE snowflake_merge_references (
+	relation regclass NOT NULL,
+	attname name NOT NULL,
+	referenced regclass NOT NULL,
+	condition text,
+	path text,
+	dangling text NOT NULL CHECK (dangling IN ('error', 'null', 'keep', 'skip')),
+	UNIQUE NULLS NOT DISTINCT (relation, attname, condition, path)
+);
+COMMENT ON TABLE snowflake_merge_references IS 'declared by snowflake_merge_reference()';
+
+CREATE TABLE snowflake_merge_created_columns (
+	relation regclass PRIMARY KEY,
+	attname name NOT NULL
+);
+COMMENT ON TABLE snowflake_merge_created_columns IS 'declared by snowflake_merge_created()';
+
+CREATE TABLE snowflake_merge_policies (
+	relation regclass NOT NULL,
+	conname name NOT NULL,
+	policy text NOT NULL CHECK (policy IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'order', 'renumber')),
+	argument text,
+	PRIMARY KEY (relation, conname)
+);
+COMMENT ON TABLE snowflake_merge_policies IS 'declared by snowflake_merge_policy()';
+
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_tables', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_references', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_created_columns', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_policies', '');
+
+/* Raises an error where this is no table, or has not all of these columns. */
+CREATE FUNCTION snowflake_merge_columns_exist("table" regclass, columns name[]) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	missing name;
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = "table" AND c.relkind IN ('r', 'p', 'f', 'v', 'm')) THEN
+		RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+			MESSAGE = format('%s is not a table', "table");
+	ELSIF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = "table" AND c.relispartition) THEN
+		RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+			MESSAGE = format('%s is a partition', "table"),
+			HINT = format('Give the partitioned table, %s.', pg_partition_root("table"));
+	END IF;
+	SELECT g.name INTO missing FROM unnest(columns) AS g (name)
+	WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = "table" AND a.attname = g.name AND a.attnum > 0 AND NOT a.attisdropped);
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+			MESSAGE = format('column "%s" of table %s does not exist', missing, "table");
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_columns_exist(regclass, name[]) IS 'for the declarations of a merge: an error where columns do not exist';
+
+/*
+ * role: copy (what is not declared), match, same_id, ignore.  key: the natural key, for match alone.  accept: duplicates (of the
+ * natural key), differences (of other columns in matched rows).  ignored_columns: of the sources, which the target lacks.
+ */
+CREATE FUNCTION snowflake_merge_table(
+	"table" regclass,
+	role text,
+	key name[] DEFAULT NULL,
+	accept text[] DEFAULT '{}',
+	ignored_columns name[] DEFAULT '{}') RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF "table" IS NULL OR role IS NULL OR accept IS NULL OR ignored_columns IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the key of a table may be null';
+	ELSIF role NOT IN ('copy', 'match', 'same_id', 'ignore') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('"%s" is not a role of a table that is merged', role),
+			HINT = 'Roles are copy, match, same_id and ignore.';
+	ELSIF (role = 'match') <> (coalesce(cardinality(key), 0) > 0) THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = CASE role WHEN 'match' THEN 'the role match needs the columns of the natural key'
+					  ELSE format('the role %s has no natural key', role) END;
+	ELSIF NOT accept <@ ARRAY['duplicates', 'differences'] OR (accept <> '{}' AND role <> 'match') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('cannot accept "%s" of a table with the role %s', array_to_string(accept, ', '), role),
+			HINT = 'Duplicates and differences can be accepted of the role match.';
+	END IF;
+	PERFORM @extschema@.snowflake_merge_columns_exist("table", key);
+	INSERT INTO @extschema@.snowflake_merge_tables AS d VALUES ("table", role, key, accept, ignored_columns)
+	ON CONFLICT (relation) DO UPDATE
+		SET role = excluded.role, key = excluded.key, accept = excluded.accept, ignored_columns = excluded.ignored_columns;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_table(regclass, text, name[], text[], name[]) IS 'declares what a merge does with a table';
+
+/*
+ * The steps of a path, as (kind, name, filter): member, wildcard_member, element, elements, keys.  This is the part of the
+ * jsonpath language in which a place can be found again to be written to.
+ */
+CREATE FUNCTION snowflake_merge_path(
+	path text,
+	OUT kind text,
+	OUT name text,
+	OUT filter text) RETURNS SETOF record
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	rest text;
+	piece text[];
+	depth int;
+	quoted boolean;
+	c text;
+	n int;
+BEGIN
+	/* As PostgreSQL writes it: names in quotes, one blank at most. */
+	rest := path::jsonpath::text;
+	IF rest LIKE 'strict %' THEN
+		RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+			MESSAGE = format('path %s is strict', path), HINT = 'Leave out "strict": what a document lacks is no reference.';
+	END IF;
+	IF left(rest, 1) <> '$' THEN
+		rest := NULL;
+	ELSE
+		rest := substr(rest, 2);
+	END IF;
+	WHILE rest <> '' LOOP
+		filter := NULL;
+		name := NULL;
+		IF rest = '.keyvalue()."key"' THEN
+			kind := 'keys';
+			rest := '';
+			RETURN NEXT;
+			EXIT;
+		ELSIF rest ~ '^\.\*' THEN
+			kind := 'wildcard_member';
+			rest := substr(rest, 3);
+		ELSIF rest ~ '^\[\*\]' THEN
+			kind := 'elements';
+			rest := substr(rest, 4);
+		ELSIF rest ~ '^\[\d+\]' THEN
+			kind := 'element';
+			name := substring(rest FROM '^\[(\d+)\]');
+			rest := substr(rest, length(name) + 3);
+		ELSE
+			piece := regexp_match(rest, '^\.("(?:[^"\\]|\\.)*")');
+			IF piece IS NULL THEN
+				rest := NULL;
+				EXIT;
+			END IF;
+			kind := 'member';
+			name := piece[1]::jsonb #>> '{}';
+			rest := substr(rest, length(piece[1]) + 2);
+		END IF;
+		/* A filter, up to its closing bracket. */
+		IF rest ~ '^ ?\?\(' THEN
+			depth := 0;
+			quoted := false;
+			n := position('(' IN rest) - 1;
+			LOOP
+				n := n + 1;
+				c := substr(rest, n, 1);
+				EXIT WHEN c = '';
+				IF c = '\' THEN
+					n := n + 1;
+				ELSIF c = '"' THEN
+					quoted := NOT quoted;
+				ELSIF NOT quoted THEN
+					depth := depth + CASE c WHEN '(' THEN 1 WHEN ')' THEN -1 ELSE 0 END;
+					EXIT WHEN depth = 0;
+				END IF;
+			END LOOP;
+			filter := '$ ' || ltrim(left(rest, n));
+			rest := ltrim(substr(rest, n + 1));
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+	IF rest IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+			MESSAGE = format('cannot follow the path %s to the place of an id', path),
+			HINT = 'A path starts with $ and goes on with .name, .*, [n], [*], each with a filter or none; .keyvalue().key may be its end.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_path(text) IS 'for the declarations of a merge: the steps of a path through a document';
+
+/*
+ * condition: SQL over the row's columns, for which values this is the reference.  path: where in a jsonb or json column.  dangling:
+ * what becomes of a value whose row the source does not have (error, null, keep, skip the row).  Elements of an array column are
+ * references each.
+ */
+CREATE FUNCTION snowflake_merge_reference(
+	"table" regclass,
+	"column" name,
+	referenced regclass,
+	condition text DEFAULT NULL,
+	path text DEFAULT NULL,
+	dangling text DEFAULT 'error') RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	type text;
+	is_document boolean;
+BEGIN
+	IF "table" IS NULL OR "column" IS NULL OR referenced IS NULL OR dangling IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+			MESSAGE = 'only the condition and the path of a reference may be null';
+	ELSIF dangling NOT IN ('error', 'null', 'keep', 'skip') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('"%s" is not what can become of a dangling reference', dangling),
+			HINT = 'It can be error, null, keep or skip.';
+	END IF;
+	PERFORM @extschema@.snowflake_merge_columns_exist("table", ARRAY["column"]);
+	PERFORM @extschema@.snowflake_merge_columns_exist(referenced, '{}');
+
+	SELECT format_type(a.atttypid, NULL), a.atttypid IN ('jsonb'::regtype, 'json'::regtype) INTO type, is_document
+		FROM pg_attribute AS a WHERE a.attrelid = "table" AND a.attname = "column";
+	IF is_document <> (path IS NOT NULL) THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('column "%s" of table %s has the type %s', "column", "table", type),
+			HINT = CASE WHEN is_document THEN 'Give the path to the ids in it.' ELSE 'A path is for jsonb and json.' END;
+	END IF;
+	PERFORM FROM @extschema@.snowflake_merge_path(path);
+	IF condition IS NOT NULL THEN
+		EXECUTE format('SELECT (%s) IS TRUE FROM ONLY %s AS %I WHERE false', condition, "table",
+					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = "table"));
+	END IF;
+
+	INSERT INTO @extschema@.snowflake_merge_references AS d VALUES ("table", "column", referenced, condition, path, dangling)
+	ON CONFLICT ON CONSTRAINT snowflake_merge_references_relation_attname_condition_path_key DO UPDATE
+		SET referenced = excluded.referenced, dangling = excluded.dangling;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_reference(regclass, name, regclass, text, text, text) IS 'declares a reference without a foreign key';
+
+/* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */
+CREATE FUNCTION snowflake_merge_created("table" regclass, "column" name) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	type regtype;
+BEGIN
+	PERFORM @extschema@.snowflake_merge_columns_exist("table", ARRAY["column"]);
+	SELECT a.atttypid INTO type FROM pg_attribute AS a WHERE a.attrelid = "table" AND a.attname = "column";
+	IF type NOT IN ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) THEN
+		RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+			MESSAGE = format('column "%s" of table %s has the type %s', "column", "table", type),
+			HINT = 'Give a column of the type timestamp with time zone, timestamp without time zone or date.';
+	END IF;
+	INSERT INTO @extschema@.snowflake_merge_created_columns AS d VALUES ("table", "column")
+	ON CONFLICT (relation) DO UPDATE SET attname = excluded.attname;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_created(regclass, name) IS 'declares which column holds the time of creation';
+
+/*
+ * The columns of a unique index that a policy may change: for suffix the only one of a text type, for order the only one of an
+ * integer type, of those that are no references.
+ */
+CREATE FUNCTION snowflake_merge_policy_columns("table" regclass, "constraint" name, policy text) RETURNS name[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(array_agg(a.attname ORDER BY a.attnum), '{}')
+	FROM pg_index AS i
+		JOIN pg_class AS x ON x.oid = i.indexrelid AND x.relname = "constraint"
+		JOIN pg_attribute AS a ON a.attrelid = i.indrelid
+		JOIN pg_type AS t ON t.oid = a.atttypid
+		LEFT JOIN pg_type AS b ON b.oid = t.typbasetype
+	WHERE i.indrelid = "table" AND a.attnum > 0
+		AND (a.attnum = ANY (i.indkey)
+			 OR (i.indexprs IS NOT NULL
+				 AND EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+								AND d.refclassid = 'pg_class'::regclass AND d.refobjid = "table" AND d.refobjsubid = a.attnum)))
+		AND CASE policy
+			WHEN 'suffix' THEN coalesce(b.typcategory, t.typcategory) = 'S'
+			ELSE coalesce(b.oid, t.oid) IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) END
+		AND NOT EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.conrelid = "table" AND a.attnum = ANY (f.conkey))
+		AND NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_references AS r WHERE r.relation = "table" AND r.attname = a.attname)
+		AND a.attgenerated = ''
+$$;
+COMMENT ON FUNCTION snowflake_merge_policy_columns(regclass, name, text) IS 'for snowflake_merge_policy(): the columns that a policy may change';
+
+/* constraint: a unique constraint, the primary key, or a unique index of the table. */
+CREATE FUNCTION snowflake_merge_policy(
+	"table" regclass,
+	"constraint" name,
+	policy text,
+	argument text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	changed name[];
+BEGIN
+	IF "table" IS NULL OR "constraint" IS NULL OR policy IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the argument of a policy may be null';
+	ELSIF policy NOT IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'order', 'renumber') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('"%s" is not a policy for rows that clash', policy),
+			HINT = 'Policies are error, suffix, keep_target, keep_source, skip, order and renumber.';
+	END IF;
+	PERFORM @extschema@.snowflake_merge_columns_exist("table", '{}');
+	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+				   WHERE i.indrelid = "table" AND i.indisunique AND x.relname = "constraint") THEN
+		RAISE EXCEPTION USING ERRCODE = 'undefined_object',
+			MESSAGE = format('"%s" is not a unique constraint or index of table %s', "constraint", "table");
+	ELSIF argument IS NULL AND policy = 'order' THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'the policy order needs an expression to order by', HINT = 'For example: rating DESC.';
+	ELSIF argument IS NOT NULL AND policy NOT IN ('suffix', 'order') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('the policy %s has no argument', policy);
+	ELSIF argument = '' THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('the argument of the policy %s is empty', policy);
+	ELSIF policy = 'order' THEN
+		EXECUTE format('SELECT FROM ONLY %s AS %I WHERE false ORDER BY %s', "table",
+					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = "table"), argument);
+	END IF;
+	IF policy IN ('suffix', 'order') THEN
+		changed := @extschema@.snowflake_merge_policy_columns("table", "constraint", policy);
+		IF cardinality(changed) <> 1 THEN
+			RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+				MESSAGE = format('cannot tell which column of "%s" the policy %s changes', "constraint", policy),
+				DETAIL = format('It has %s columns of %s type that are no references.', cardinality(changed),
+								CASE policy WHEN 'suffix' THEN 'a text' ELSE 'an integer' END);
+		END IF;
+	END IF;
+	IF policy = 'renumber' AND NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+										   WHERE i.indrelid = "table" AND i.indisprimary AND x.relname = "constraint") THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'the policy renumber is for the primary key alone';
+	END IF;
+	INSERT INTO @extschema@.snowflake_merge_policies AS d VALUES ("table", "constraint", policy, argument)
+	ON CONFLICT (relation, conname) DO UPDATE SET policy = excluded.policy, argument = excluded.argument;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_policy(regclass, name, text, text) IS 'declares what becomes of rows that clash';
