@@ -1,0 +1,343 @@
+/*
+ * What a merge keeps on record, and its plan: which tables in which order, and what each of their columns refers to, read from
+ * the target's catalogs and the declarations once, so that a merge that goes on after a crash goes on by the same plan.
+ *
+ * Tables have numbers, parents before children where there is no cycle.  The maps from old keys to new ones are tables in a
+ * schema of the run's own, snowflake_merge_RUN, which belongs to whoever merges.
+ */
+
+CREATE TABLE snowflake_merge_runs (
+	run bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	sources name[] NOT NULL,
+	target name NOT NULL,
+	nodes bigint[] NOT NULL,
+	state text NOT NULL CHECK (state IN ('copying', 'verifying', 'done', 'rolling back', 'rolled back', 'dry run')),
+	batch_size int NOT NULL,
+	started_at timestamptz NOT NULL,
+	mapped_at timestamptz,				-- when all keys had their new ones
+	copied_at timestamptz,
+	finished_at timestamptz,			-- when it was verified, or taken back
+	merged_by name NOT NULL DEFAULT current_user
+);
+COMMENT ON TABLE snowflake_merge_runs IS 'the merges into schemas of this database';
+
+/* Of a target that is in the middle of a merge, no other may begin. */
+CREATE UNIQUE INDEX snowflake_merge_runs_unfinished ON snowflake_merge_runs (target)
+	WHERE state IN ('copying', 'verifying', 'rolling back');
+
+CREATE TABLE snowflake_merge_nodes (
+	node bigint PRIMARY KEY,			-- never to be used again
+	run bigint NOT NULL,
+	source name NOT NULL
+);
+COMMENT ON TABLE snowflake_merge_nodes IS 'the node numbers under which rows were renumbered';
+
+CREATE TABLE snowflake_merge_plan_tables (
+	run bigint NOT NULL,
+	no int NOT NULL,
+	relation regclass NOT NULL,
+	role text NOT NULL,
+	kind text NOT NULL CHECK (kind IN ('id', 'key', 'none')),	-- id: renumbered; key: has one all the same
+	key name[] NOT NULL,
+	natural_key name[],
+	accept text[] NOT NULL,
+	ignored_columns name[] NOT NULL,
+	created name,
+	map_step int NOT NULL,				-- tables that refer to each other in a cycle share it
+	copy_step int NOT NULL,				-- likewise, by foreign keys alone
+	cyclic boolean NOT NULL,			-- by foreign keys
+	former_rows bigint,					-- of the target, before
+	former_state text,					-- its constraints and triggers, before
+	PRIMARY KEY (run, no)
+);
+
+CREATE TABLE snowflake_merge_plan_columns (
+	run bigint NOT NULL,
+	no int NOT NULL,
+	name name NOT NULL,
+	position int NOT NULL,
+	generated boolean NOT NULL,
+	changed_by text,					-- the policy that may change it
+	PRIMARY KEY (run, no, name)
+);
+
+CREATE TABLE snowflake_merge_plan_references (
+	run bigint NOT NULL,
+	no int NOT NULL,
+	id int NOT NULL,					-- in the run
+	name name NOT NULL,
+	referenced int NOT NULL,			-- a table's no, whose map applies
+	condition text,
+	path text,
+	elements boolean NOT NULL,			-- of an array
+	dangling text NOT NULL,
+	declared boolean NOT NULL,
+	PRIMARY KEY (run, id)
+);
+
+/* A table of a source: what of it is where.  Rows with a null source are what is done to the target's rows. */
+CREATE TABLE snowflake_merge_plan_sources (
+	run bigint NOT NULL,
+	no int NOT NULL,
+	source int NOT NULL,				-- its place in sources
+	relation regclass NOT NULL,
+	rows_to_do bigint NOT NULL DEFAULT 0,
+	rows_done bigint NOT NULL DEFAULT 0,
+	position text,						-- the last key of the last batch, of the key's first column that can be compared
+	done boolean NOT NULL DEFAULT false,
+	busy interval NOT NULL DEFAULT '0',
+	copied_by xid8[] NOT NULL DEFAULT '{}',		-- the transactions
+	PRIMARY KEY (run, no, source)
+);
+
+CREATE TABLE snowflake_merge_report (
+	run bigint NOT NULL,
+	severity text NOT NULL CHECK (severity IN ('error', 'warning', 'info')),
+	source name,
+	"table" text,
+	object text,
+	problem text NOT NULL,
+	count bigint,
+	example text,
+	advice text
+);
+COMMENT ON TABLE snowflake_merge_report IS 'what a merge found and did';
+
+CREATE TABLE snowflake_merge_records (
+	run bigint NOT NULL,
+	source name,						-- null: a row of the target
+	"table" text NOT NULL,
+	"constraint" name NOT NULL,
+	policy text NOT NULL,
+	old_key text,
+	new_key text,
+	"column" name,
+	old_value text,
+	new_value text,
+	former_row jsonb
+);
+COMMENT ON TABLE snowflake_merge_records IS 'what the policies of a merge did to each row';
+CREATE INDEX ON snowflake_merge_records (run, "table");
+CREATE INDEX ON snowflake_merge_report (run);
+
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_runs', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_runs_run_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_nodes', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_tables', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_columns', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_references', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_sources', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_report', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_records', '');
+
+CREATE FUNCTION snowflake_merge_find(
+	run bigint,
+	severity text,
+	source name,
+	"table" text,
+	object text,
+	problem text,
+	count bigint,
+	example text,
+	advice text) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO @extschema@.snowflake_merge_report VALUES (run, severity, source, "table", object, problem, count, example, advice)
+$$;
+COMMENT ON FUNCTION snowflake_merge_find(bigint, text, name, text, text, text, bigint, text, text) IS 'for snowflake_merge()''s own use: adds to its report';
+
+/*
+ * References by foreign keys between the tables of a schema, column by column: of a partitioned table those of any of its
+ * partitions count as its own.
+ */
+CREATE FUNCTION snowflake_merge_foreign_keys(
+	target name,
+	OUT conoid oid,
+	OUT relation regclass,
+	OUT name name,
+	OUT referenced regclass,
+	OUT referenced_name name) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT DISTINCT ON (r.root, a.attname, p.root, b.attname) f.oid, r.root, a.attname, p.root, b.attname
+	FROM pg_constraint AS f
+		JOIN pg_class AS c ON c.oid = f.conrelid
+		CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)) AS r (root)
+		CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.confrelid), f.confrelid)) AS p (root)
+		CROSS JOIN LATERAL unnest(f.conkey, f.confkey) AS k (attnum, referenced_attnum)
+		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.referenced_attnum
+		JOIN pg_class AS t ON t.oid = r.root
+		JOIN pg_namespace AS n ON n.oid = t.relnamespace AND n.nspname = target
+	WHERE f.contype = 'f'
+	ORDER BY r.root, a.attname, p.root, b.attname, f.conparentid <> 0, f.oid
+$$;
+COMMENT ON FUNCTION snowflake_merge_foreign_keys(name) IS 'for snowflake_merge()''s own use: the references by foreign keys in a schema';
+
+/*
+ * An order of the tables in which parents come first: the number of tables that each reaches, and for those that reach each
+ * other, one step.
+ */
+CREATE FUNCTION snowflake_merge_order(
+	tables oid[],
+	children oid[],
+	parents oid[],
+	OUT relation oid,
+	OUT step int,
+	OUT cyclic boolean) RETURNS SETOF record
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH RECURSIVE reach (child, parent) AS (
+		SELECT e.child, e.parent FROM unnest(children, parents) AS e (child, parent) WHERE e.parent = ANY (tables)
+		UNION
+		SELECT r.child, e.parent FROM reach AS r JOIN unnest(children, parents) AS e (child, parent) ON e.child = r.parent
+		WHERE e.parent = ANY (tables)
+	),
+	own (relation, reached, first, cyclic) AS (
+		SELECT t.oid, (SELECT count(*) FROM reach AS r WHERE r.child = t.oid AND r.parent <> t.oid),
+			coalesce((SELECT min(r.parent) FROM reach AS r JOIN reach AS b ON b.child = r.parent AND b.parent = r.child WHERE r.child = t.oid),
+					 t.oid),
+			EXISTS (SELECT FROM reach AS r WHERE r.child = t.oid AND r.parent = t.oid)
+		FROM unnest(tables) AS t (oid)
+	)
+	SELECT o.relation, dense_rank() OVER (ORDER BY o.reached, o.first)::int, o.cyclic FROM own AS o
+$$;
+COMMENT ON FUNCTION snowflake_merge_order(oid[], oid[], oid[]) IS 'for snowflake_merge()''s own use: an order in which parents come first';
+
+/*
+ * Writes the plan of a run.  A key is renumbered where it is one integer column: the primary key, or the column that has a
+ * sequence, an identity or snowflake_nextval() as its default; but not a key that is a reference, which follows what it refers
+ * to, and not where an equal id is the same row.
+ */
+CREATE FUNCTION snowflake_merge_plan(run_ bigint, sources name[], target name) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	changed int;
+BEGIN
+	WITH relation AS MATERIALIZED (
+		SELECT c.oid, coalesce(d.role, 'copy') AS role, d.key AS natural_key, coalesce(d.accept, '{}') AS accept,
+			coalesce(d.ignored_columns, '{}') AS ignored_columns
+		FROM pg_class AS c
+			JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = target
+			LEFT JOIN @extschema@.snowflake_merge_tables AS d ON d.relation = c.oid
+		WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+			AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_class'::regclass AND e.objid = c.oid AND e.deptype = 'e')
+	),
+	fk AS MATERIALIZED (SELECT f.relation, f.name, f.referenced, f.referenced_name FROM @extschema@.snowflake_merge_foreign_keys(target) AS f),
+	declared AS MATERIALIZED (
+		SELECT r.* FROM @extschema@.snowflake_merge_references AS r WHERE r.relation IN (SELECT c.oid FROM relation AS c)
+	),
+	copy_order AS MATERIALIZED (
+		SELECT o.* FROM @extschema@.snowflake_merge_order((SELECT array_agg(c.oid) FROM relation AS c),
+			coalesce((SELECT array_agg(f.relation ORDER BY f.relation, f.name) FROM fk AS f)::oid[], '{}'),
+			coalesce((SELECT array_agg(f.referenced ORDER BY f.relation, f.name) FROM fk AS f)::oid[], '{}')) AS o
+	),
+	map_order AS MATERIALIZED (
+		SELECT o.* FROM @extschema@.snowflake_merge_order((SELECT array_agg(c.oid) FROM relation AS c),
+			(SELECT array_agg(e.child ORDER BY e.child, e.parent)
+			 FROM (SELECT f.relation, f.referenced FROM fk AS f UNION ALL SELECT d.relation, d.referenced FROM declared AS d) AS e (child, parent)
+			)::oid[],
+			(SELECT array_agg(e.parent ORDER BY e.child, e.parent)
+			 FROM (SELECT f.relation, f.referenced FROM fk AS f UNION ALL SELECT d.relation, d.referenced FROM declared AS d) AS e (child, parent)
+			)::oid[]) AS o
+	),
+	/* The index that says what a row is: the primary key, or else a unique one without nulls, expressions and conditions. */
+	key AS MATERIALIZED (
+		SELECT DISTINCT ON (i.indrelid) i.indrelid, i.indisprimary,
+			(SELECT array_agg(a.attname ORDER BY k.n) FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS k (attnum, n)
+			 JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) AS names
+		FROM pg_index AS i JOIN relation AS c ON c.oid = i.indrelid
+		WHERE i.indisunique AND i.indisvalid AND i.indexprs IS NULL AND i.indpred IS NULL
+			AND (i.indisprimary
+				 OR NOT EXISTS (SELECT FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) AS k (attnum)
+								JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND NOT a.attnotnull))
+		ORDER BY i.indrelid, i.indisprimary DESC, i.indisreplident DESC, i.indnkeyatts, i.indexrelid
+	),
+	numbered AS MATERIALIZED (
+		SELECT DISTINCT ON (c.oid) c.oid, a.attname
+		FROM relation AS c
+			JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+				AND a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+			LEFT JOIN key AS k ON k.indrelid = c.oid
+			LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
+		WHERE a.attgenerated = ''
+			AND (k.names = ARRAY[a.attname]
+				 OR ((k.names IS NULL OR a.attname = ANY (k.names))
+					 AND (a.attidentity <> ''
+						  OR EXISTS (SELECT FROM pg_depend AS u
+									 WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
+										AND ((u.refclassid = 'pg_proc'::regclass
+											  AND u.refobjid = '@extschema@.snowflake_nextval()'::regprocedure)
+											 OR (u.refclassid = 'pg_class'::regclass
+												 AND EXISTS (SELECT FROM pg_sequence AS q WHERE q.seqrelid = u.refobjid)))))))
+			AND NOT EXISTS (SELECT FROM fk AS f WHERE f.relation = c.oid AND f.name = a.attname)
+			AND NOT EXISTS (SELECT FROM declared AS f WHERE f.relation = c.oid AND f.attname = a.attname)
+		ORDER BY c.oid, k.names IS NOT DISTINCT FROM ARRAY[a.attname] DESC, a.attnum
+	)
+	INSERT INTO @extschema@.snowflake_merge_plan_tables (run, no, relation, role, kind, key, natural_key, accept, ignored_columns, created,
+														  map_step, copy_step, cyclic)
+	SELECT run_, row_number() OVER (ORDER BY p.step, m.step, c.oid), c.oid, c.role,
+		CASE WHEN n.attname IS NOT NULL AND c.role <> 'same_id' THEN 'id' WHEN k.names IS NOT NULL OR n.attname IS NOT NULL THEN 'key' ELSE 'none' END,
+		CASE WHEN n.attname IS NOT NULL AND c.role <> 'same_id' THEN ARRAY[n.attname] ELSE coalesce(k.names, ARRAY[n.attname], '{}') END,
+		c.natural_key, c.accept, c.ignored_columns, t.attname, m.step, p.step, p.cyclic
+	FROM relation AS c
+		JOIN copy_order AS p ON p.relation = c.oid
+		JOIN map_order AS m ON m.relation = c.oid
+		LEFT JOIN key AS k ON k.indrelid = c.oid
+		LEFT JOIN numbered AS n ON n.oid = c.oid
+		LEFT JOIN @extschema@.snowflake_merge_created_columns AS t ON t.relation = c.oid;
+
+	INSERT INTO @extschema@.snowflake_merge_plan_columns (run, no, name, position, generated, changed_by)
+	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '',
+		(SELECT p.policy FROM @extschema@.snowflake_merge_policies AS p
+		 WHERE p.relation = t.relation AND p.policy IN ('suffix', 'order')
+			AND a.attname = ANY (@extschema@.snowflake_merge_policy_columns(t.relation, p.conname, p.policy)) LIMIT 1)
+	FROM @extschema@.snowflake_merge_plan_tables AS t
+		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
+	WHERE t.run = run_;
+
+	/*
+	 * A column refers to the key whose map applies to it: through chains of foreign keys, as those of one-to-one tables are, and of
+	 * the parts of composite keys.  What is declared of a column takes the place of its foreign keys.
+	 */
+	WITH RECURSIVE
+	edge (relation, name, referenced, referenced_name, condition, path, dangling, declared) AS (
+		SELECT r.relation, r.attname, r.referenced, p.key[1], r.condition, r.path, r.dangling, true
+		FROM @extschema@.snowflake_merge_references AS r
+			JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = r.relation
+			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = r.referenced
+		UNION ALL
+		SELECT f.relation, f.name, f.referenced, f.referenced_name, NULL, NULL, 'error', false
+		FROM @extschema@.snowflake_merge_foreign_keys(target) AS f
+		WHERE NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_references AS r WHERE r.relation = f.relation AND r.attname = f.name)
+	),
+	followed (relation, name, at, at_name, condition, path, dangling, declared) AS (
+		SELECT e.* FROM edge AS e
+		UNION
+		SELECT o.relation, o.name, e.referenced, e.referenced_name, o.condition, o.path, o.dangling, o.declared
+		FROM followed AS o JOIN edge AS e ON e.relation = o.at AND e.name = o.at_name AND e.condition IS NULL AND e.path IS NULL
+			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = o.at AND p.kind <> 'id'
+	)
+	INSERT INTO @extschema@.snowflake_merge_plan_references (run, no, id, name, referenced, condition, path, elements, dangling, declared)
+	SELECT run_, t.no, row_number() OVER (ORDER BY t.no, o.name, p.no), o.name, p.no, o.condition, o.path, y.typcategory = 'A', o.dangling, o.declared
+	FROM (SELECT DISTINCT o.relation, o.name, o.at, o.at_name, o.condition, o.path, o.dangling, o.declared FROM followed AS o) AS o
+		JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = o.relation
+		JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = o.at AND p.kind = 'id' AND p.key = ARRAY[o.at_name]
+		JOIN pg_attribute AS a ON a.attrelid = o.relation AND a.attname = o.name
+		JOIN pg_type AS y ON y.oid = a.atttypid
+	/* A key that is renumbered refers to nothing. */
+	WHERE NOT (t.kind = 'id' AND t.key = ARRAY[o.name]) AND t.role <> 'ignore';
+
+	INSERT INTO @extschema@.snowflake_merge_plan_sources (run, no, source, relation)
+	SELECT run_, t.no, s.n, c.oid
+	FROM @extschema@.snowflake_merge_plan_tables AS t
+		JOIN pg_class AS r ON r.oid = t.relation
+		CROSS JOIN unnest(sources) WITH ORDINALITY AS s (name, n)
+		JOIN pg_namespace AS n ON n.nspname = s.name
+		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = r.relname AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition
+	WHERE t.run = run_ AND t.role <> 'ignore';
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_plan(bigint, name[], name) IS 'for snowflake_merge()''s own use: writes the plan of a run';
