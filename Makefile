@@ -3,7 +3,7 @@
 #	make, make install, make installcheck	as with any PGXS extension; PG_CONFIG=... selects the server
 #	make test	everything that shows that it works; installs the packages that are missing
 #	make demo	three private servers, an orders table over them, and what comes out
-#	make bench	the speed, as ratios within one run
+#	make bench	the speed, as ratios within one run; BENCH=ids or BENCH=merge for a part of it
 
 EXTENSION = snowflake
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
@@ -21,7 +21,7 @@ MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extension's SQL, one file for each subject.
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql audit.sql adopt.sql \
-	merge_declare.sql merge_plan.sql merge_rows.sql)
+	merge_declare.sql merge_plan.sql merge_rows.sql merge_map.sql)
 DATA_built = $(EXTENSION)--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)
 
@@ -98,7 +98,7 @@ demo: all
 .PHONY: bench
 bench: all bench/build/constant.so
 	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
-	PG_CONFIG='$(PG_CONFIG)' bench/run
+	PG_CONFIG='$(PG_CONFIG)' bench/run $(BENCH)
 
 bench/build/constant.so: bench/constant.c
 	mkdir -p bench/build

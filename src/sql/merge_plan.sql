@@ -142,6 +142,11 @@ CREATE FUNCTION snowflake_merge_find(
 	advice text) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
+	/* What is found again is found once. */
+	DELETE FROM @extschema@.snowflake_merge_report AS f
+		WHERE (f.run, f.severity, f.source, f."table", f.object, f.problem)
+			IS NOT DISTINCT FROM (snowflake_merge_find.run, snowflake_merge_find.severity, snowflake_merge_find.source, snowflake_merge_find."table",
+								  snowflake_merge_find.object, snowflake_merge_find.problem);
 	INSERT INTO @extschema@.snowflake_merge_report VALUES (run, severity, source, "table", object, problem, count, example, advice)
 $$;
 COMMENT ON FUNCTION snowflake_merge_find(bigint, text, name, text, text, text, bigint, text, text) IS 'for snowflake_merge()''s own use: adds to its report';
