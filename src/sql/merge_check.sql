@@ -14,7 +14,7 @@ AS $$
 DECLARE
 	schema name;
 BEGIN
-	IF sources IS NULL OR target IS NULL OR array_position(sources, NULL) IS NOT NULL THEN
+	IF sources IS NULL OR target IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'sources and target must not be null';
 	ELSIF cardinality(sources) = 0 THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
@@ -22,6 +22,8 @@ BEGIN
 	ELSIF array_ndims(sources) <> 1 OR array_lower(sources, 1) <> 1 THEN
 		RAISE EXCEPTION USING ERRCODE = 'array_subscript_error',
 			MESSAGE = 'sources must be an array of one dimension that begins with 1';
+	ELSIF array_position(sources, NULL) IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'a source must not be null';
 	END IF;
 	SELECT s.name INTO schema FROM unnest(sources) AS s (name) GROUP BY s.name HAVING count(*) > 1 ORDER BY s.name LIMIT 1;
 	IF FOUND THEN
@@ -500,18 +502,18 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_tem
 AS $$ SELECT lower(regexp_replace(regexp_replace(name, '([a-z0-9])([A-Z])', '\1_\2', 'g'), '\W+', '_', 'g')) $$;
 COMMENT ON FUNCTION snowflake_merge_word(text) IS 'for snowflake_merge()''s own use: a name as it is compared with others';
 
-/* The tables whose ids can be referred to, each by all names that a column could call it. */
-CREATE FUNCTION snowflake_merge_words(run_ bigint, OUT word text, OUT relation regclass) RETURNS SETOF record
+/* The tables whose ids can be referred to, each by all names that a column could call it, and whether the ids may change. */
+CREATE FUNCTION snowflake_merge_words(run_ bigint, OUT word text, OUT relation regclass, OUT may_change boolean) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT DISTINCT g.word, p.relation
+	SELECT DISTINCT g.word, p.relation, p.role <> 'same_id'
 	FROM @extschema@.snowflake_merge_plan_tables AS p
 		JOIN pg_class AS c ON c.oid = p.relation
 		CROSS JOIN LATERAL (SELECT @extschema@.snowflake_merge_word(c.relname)) AS w (word)
 		CROSS JOIN LATERAL unnest(ARRAY[w.word, regexp_replace(w.word, 's$', ''), regexp_replace(w.word, 'es$', ''),
 										 regexp_replace(w.word, 'ies$', 'y')]) AS g (word)
-	WHERE p.run = run_ AND p.role IN ('copy', 'match') AND cardinality(p.key) = 1
-		AND (p.kind = 'id'
+	WHERE p.run = run_ AND cardinality(p.key) = 1 AND p.role <> 'ignore'
+		AND (p.kind = 'id' OR p.role = 'same_id'
 			 OR EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_references AS f WHERE f.run = run_ AND f.no = p.no AND f.name = p.key[1]))
 $$;
 COMMENT ON FUNCTION snowflake_merge_words(bigint) IS 'for snowflake_merge()''s own use: what the tables of a run are called';
@@ -577,7 +579,9 @@ DECLARE
 	left_example text;
 	words text[];
 	relations regclass[];
+	unchanging regclass[];
 	named regclass;
+	only_called regclass;	/* named without saying that it holds ids */
 	kinds text[];
 	more text[];
 	path record;
@@ -623,10 +627,9 @@ BEGIN
 		END IF;
 	END LOOP;
 
-	SELECT array_agg(w.word ORDER BY w.word, w.relation), array_agg(w.relation ORDER BY w.word, w.relation) INTO words, relations
-		FROM @extschema@.snowflake_merge_words(run_) AS w;
-	words := coalesce(words, '{}');
-	relations := coalesce(relations, '{}');
+	SELECT coalesce(array_agg(w.word ORDER BY w.word, w.relation), '{}'), coalesce(array_agg(w.relation ORDER BY w.word, w.relation), '{}'),
+		coalesce(array_agg(w.relation) FILTER (WHERE NOT w.may_change), '{}')
+		INTO words, relations, unchanging FROM @extschema@.snowflake_merge_words(run_) AS w;
 
 	FOR r IN
 		WITH fk AS MATERIALIZED (SELECT f.* FROM @extschema@.snowflake_merge_foreign_keys(target) AS f),
@@ -676,7 +679,10 @@ BEGIN
 		named := CASE r.stem WHEN 'parent' THEN r.relation
 			ELSE coalesce(@extschema@.snowflake_merge_named(r.stem, words, relations, true),
 						  CASE WHEN r.stem LIKE '%\_parent' AND r.relation = ANY (relations) THEN r.relation END) END;
-		IF named IS NOT NULL THEN
+		only_called := @extschema@.snowflake_merge_named(r.word, words, relations, false);
+		IF coalesce(named, only_called) = ANY (unchanging) THEN
+			CONTINUE;
+		ELSIF named IS NOT NULL THEN
 			PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, r.relation::text, r.attname,
 				format('looks like a reference to %s, but has no foreign key', named), NULL, NULL,
 				format('If it is one: SELECT %s(%L, %L, %L);', '@extschema@.snowflake_merge_reference', r.relation, r.attname, named));
@@ -702,10 +708,9 @@ BEGIN
 							format('%I = %L', r.kind_column, k.kind)), E'\n' ORDER BY k.kind COLLATE "C")
 						FROM (SELECT DISTINCT g.kind FROM unnest(kinds) AS g (kind) ORDER BY 1 LIMIT 10) AS k),
 					format('SELECT %s(%L, %L, ''?'', %L);', '@extschema@.snowflake_merge_reference', r.relation, r.attname, format('%I = ''?''', r.kind_column))));
-		ELSIF r.word ~ '_ids?$' OR @extschema@.snowflake_merge_named(r.word, words, relations, false) IS NOT NULL THEN
+		ELSIF r.word ~ '_ids?$' OR only_called IS NOT NULL THEN
 			PERFORM @extschema@.snowflake_merge_find(run_, 'info', NULL, r.relation::text, r.attname, 'may hold ids', NULL, NULL,
-				format('If it does: SELECT %s(%L, %L, %L);', '@extschema@.snowflake_merge_reference', r.relation, r.attname,
-					   coalesce(@extschema@.snowflake_merge_named(r.word, words, relations, false)::text, '?')));
+				format('If it does: SELECT %s(%L, %L, %L);', '@extschema@.snowflake_merge_reference', r.relation, r.attname, coalesce(only_called::text, '?')));
 		END IF;
 	END LOOP;
 
@@ -883,19 +888,30 @@ AS $$
 DECLARE
 	run_ bigint;
 	nodes bigint[];
+	can_map boolean;
 	found_ @extschema@.snowflake_merge_report[];
 BEGIN
 	PERFORM @extschema@.snowflake_merge_check_arguments(sources, target);
 	BEGIN
-		SELECT array_agg(g.node) INTO nodes
-			FROM (SELECT g.node FROM generate_series(0, cardinality(sources) + (SELECT count(*) FROM @extschema@.snowflake_merge_nodes)) AS g (node)
+		/* From the top, as servers are numbered from the bottom: new ids must not clash by their numbers alone. */
+		SELECT coalesce(array_agg(g.node), '{}') INTO nodes
+			FROM (SELECT g.node
+				  FROM @extschema@.snowflake_layout() AS l,
+					generate_series(l.max_node, greatest(0, l.max_node - cardinality(sources) - (SELECT count(*) FROM @extschema@.snowflake_merge_nodes)), -1) AS g (node)
 				  WHERE NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_nodes AS n WHERE n.node = g.node)
-				  ORDER BY g.node LIMIT cardinality(sources)) AS g;
+					AND NOT EXISTS (SELECT FROM @extschema@.snowflake_stat AS o WHERE o.node_id = g.node)
+				  LIMIT cardinality(sources)) AS g;
 		INSERT INTO @extschema@.snowflake_merge_runs AS r (sources, target, nodes, state, batch_size, started_at)
 			VALUES (sources, target, nodes, 'dry run', 1, clock_timestamp()) RETURNING r.run INTO run_;
 		PERFORM @extschema@.snowflake_merge_plan(run_, sources, target);
-		IF @extschema@.snowflake_merge_check_schemas(run_) THEN
-			PERFORM @extschema@.snowflake_merge_map(run_);
+		can_map := @extschema@.snowflake_merge_check_schemas(run_);
+		IF cardinality(nodes) < cardinality(sources) THEN
+			can_map := false;
+			PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, NULL, NULL, 'too few node numbers were never used to give one to each source',
+				cardinality(nodes), NULL, 'Choose a layout with more node numbers.');
+		END IF;
+		IF can_map THEN
+			PERFORM @extschema@.snowflake_merge_make_maps(run_);
 		ELSE
 			PERFORM @extschema@.snowflake_merge_find(run_, 'info', NULL, NULL, NULL,
 				'clashes of rows and references to missing rows were not looked for, as the errors stand in the way', NULL, NULL,
