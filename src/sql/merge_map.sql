@@ -20,8 +20,8 @@ COMMENT ON FUNCTION snowflake_merge_key_list(text, name[], text) IS 'for snowfla
 CREATE FUNCTION snowflake_merge_key_text(format text, key name[]) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE cardinality(key) WHEN 1 THEN replace(format, '#', '1') || '::text'
-			ELSE 'ROW(' || @extschema@.snowflake_merge_key_list(format, key) || ')::text' END
+	SELECT CASE cardinality(key) WHEN 1 THEN @extschema@.snowflake_merge_key_list(format, key) || '::text'
+			ELSE 'ROW (' || @extschema@.snowflake_merge_key_list(format, key) || ')::text' END
 $$;
 COMMENT ON FUNCTION snowflake_merge_key_text(text, name[]) IS 'for snowflake_merge()''s own use: a key as text';
 
@@ -261,7 +261,9 @@ BEGIN
 	own := @extschema@.snowflake_merge_key_list('o#', plan.key);
 	same_key := @extschema@.snowflake_merge_key_list('m.o# = c.o#', plan.key, ' AND ');
 
-	DROP TABLE IF EXISTS pg_temp.snowflake_merge_clash;
+	IF to_regclass('pg_temp.snowflake_merge_clash') IS NOT NULL THEN
+		DROP TABLE pg_temp.snowflake_merge_clash;
+	END IF;
 	EXECUTE format(
 		'CREATE TEMPORARY TABLE snowflake_merge_clash ON COMMIT DROP AS '
 		'WITH c (source, %s, %s, action, tries, %s) AS MATERIALIZED (%s), '
@@ -357,9 +359,9 @@ BEGIN
 			change, @extschema@.snowflake_merge_key_list('f.o# = c.o#', plan.key, ' AND '),
 			'old ' || changed, changed, coalesce(argument, '_{source}'), sources,
 			coalesce(length_limit || ' - length(b.suffix)', 'length(b.value)'),
-			coalesce(format('WHERE (SELECT %s FROM (SELECT %s) AS %I)', fits,
+			CASE WHEN fits IS NULL THEN '' ELSE format('WHERE (SELECT %s FROM (SELECT %s) AS %I)', fits,
 				(SELECT string_agg(CASE WHEN c.name = changed THEN format('left(b.value, n) || b.suffix AS %I', c.name) ELSE format('q.%I', c.name) END, ', ')
-				 FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_), name), ''),
+				 FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_), name) END,
 			own, changed, changed);
 		GET DIAGNOSTICS done = ROW_COUNT;
 		IF done < total OR (SELECT max(c.tries) > 100 FROM pg_temp.snowflake_merge_clash AS c) THEN
@@ -551,7 +553,9 @@ BEGIN
 		FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_;
 	SELECT string_agg(e, ', ') INTO others FROM unnest(expressions) AS e WHERE e <> '(' || quote_ident(changed) || ')';
 
-	DROP TABLE IF EXISTS pg_temp.snowflake_merge_rank;
+	IF to_regclass('pg_temp.snowflake_merge_rank') IS NOT NULL THEN
+		DROP TABLE pg_temp.snowflake_merge_rank;
+	END IF;
 	EXECUTE format(
 		'CREATE TEMPORARY TABLE snowflake_merge_rank ON COMMIT DROP AS '
 		'SELECT "merge source" AS source, %s, %s, %I AS old, row_number() OVER (%s ORDER BY %s, "merge source", %I) AS new '
@@ -781,7 +785,7 @@ BEGIN
 			EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.source = %s AND m.action = ''m''', map, source.source) INTO found;
 			PERFORM @extschema@.snowflake_merge_find(run_, 'info', run_row.sources[source.source], plan.relation::text, NULL, 'rows are there already', found, NULL, NULL);
 			parts := @extschema@.snowflake_merge_rows_parts(run_, no_, source.source, true, false);
-			SELECT format('SELECT count(*), min(%s) FROM %s JOIN %s AS t ON %s WHERE m.action = ''m'' AND ROW (%s) OPERATOR(pg_catalog.*<>) ROW (%s)',
+			SELECT format('SELECT count(*), min(%s) FROM %s JOIN %s AS t ON %s WHERE m.action = ''m'' AND ROW (%s)::record OPERATOR(pg_catalog.*<>) ROW (%s)::record',
 					@extschema@.snowflake_merge_key_text('m.o#', plan.key), parts.origin, @extschema@.snowflake_merge_only(plan.relation),
 					@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '),
 					string_agg(e.expression, ', ' ORDER BY e.n), string_agg(format('t.%I', e.name), ', ' ORDER BY e.n)) INTO statement

@@ -6,8 +6,27 @@
  * schema of the run's own, snowflake_merge_RUN, which belongs to whoever merges.
  */
 
+CREATE SEQUENCE snowflake_merge_run;
+
+/* A number whose schema is not there from a time when the extension was another. */
+CREATE FUNCTION snowflake_merge_new_run() RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	run bigint;
+BEGIN
+	LOOP
+		run := nextval('@extschema@.snowflake_merge_run');
+		IF to_regnamespace('snowflake_merge_' || run) IS NULL THEN
+			RETURN run;
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_new_run() IS 'for snowflake_merge()''s own use: the number of a new run';
+
 CREATE TABLE snowflake_merge_runs (
-	run bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	run bigint PRIMARY KEY DEFAULT snowflake_merge_new_run(),
 	sources name[] NOT NULL,
 	target name NOT NULL,
 	nodes bigint[] NOT NULL,
@@ -121,7 +140,7 @@ CREATE INDEX ON snowflake_merge_records (run, "table");
 CREATE INDEX ON snowflake_merge_report (run);
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_runs', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_runs_run_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_run', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_nodes', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_tables', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_columns', '');

@@ -208,7 +208,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	plan record;
-	relation regclass;
+	source_relation regclass;
 	map text;
 	inner_columns text := '';
 	joins text := '';
@@ -223,7 +223,7 @@ DECLARE
 	has_change boolean;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	SELECT s.relation INTO STRICT relation FROM @extschema@.snowflake_merge_plan_sources AS s
+	SELECT s.relation INTO STRICT source_relation FROM @extschema@.snowflake_merge_plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 	has_change := with_map AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_columns AS c
 									   WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL);
@@ -241,14 +241,14 @@ BEGIN
 		FROM @extschema@.snowflake_merge_plan_columns AS c
 			JOIN pg_attribute AS t ON t.attrelid = plan.relation AND t.attname = c.name
 			LEFT JOIN pg_attrdef AS d ON d.adrelid = plan.relation AND d.adnum = t.attnum
-			LEFT JOIN pg_attribute AS s ON s.attrelid = snowflake_merge_rows_parts.relation AND s.attname = c.name AND s.attnum > 0 AND NOT s.attisdropped
+			LEFT JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = c.name AND s.attnum > 0 AND NOT s.attisdropped
 		WHERE c.run = run_ AND c.no = no_ AND NOT c.generated
 		ORDER BY c.position
 	LOOP
 		value := format('s.%I', col.name);
 		IF with_map AND col.key_position IS NOT NULL THEN
 			expr := 'm.n' || col.key_position;
-			IF plan.kind = 'id' AND col.type <> 'bigint'::regtype THEN
+			IF col.type IN ('smallint'::regtype, 'integer'::regtype) THEN
 				expr := expr || '::' || col.type_name;
 			END IF;
 		ELSIF NOT col.given THEN
@@ -311,7 +311,7 @@ BEGIN
 		expressions := expressions || expr;
 	END LOOP;
 
-	origin := @extschema@.snowflake_merge_only(relation);
+	origin := @extschema@.snowflake_merge_only(source_relation);
 	IF inner_columns = '' THEN
 		origin := origin || ' AS s';
 	ELSE
@@ -322,7 +322,7 @@ BEGIN
 		map := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
 		origin := origin || format(' JOIN %s AS m ON m.source = %s', map, source_)
 			|| (SELECT string_agg(format(' AND m.o%s = %s', k.n, k.value), '' ORDER BY k.n)
-				FROM @extschema@.snowflake_merge_key_values(plan.relation, relation, plan.key) AS k);
+				FROM @extschema@.snowflake_merge_key_values(plan.relation, source_relation, plan.key) AS k);
 		IF has_change THEN
 			origin := origin || format(' LEFT JOIN %s AS v ON v.source = %s', @extschema@.snowflake_merge_relation(run_, 'change_' || no_), source_)
 				|| (SELECT string_agg(format(' AND v.o%s = m.o%s', k.n, k.n), '' ORDER BY k.n)

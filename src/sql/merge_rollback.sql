@@ -1,0 +1,219 @@
+/*
+ * Taking a merge back: the rows that it brought are deleted, children before parents, in batches that commit; rows and ranks that
+ * it replaced come back.  That nothing newer refers to them is known before the first is deleted, since ON DELETE CASCADE would
+ * remove it silently, and without triggers it would be left dangling.
+ *
+ * A row that changed since it was copied has another xmin than the transactions that copied it.
+ */
+
+/* What refers to the rows that a run brought and is not of that run: one row for each reference. */
+CREATE FUNCTION snowflake_merge_newer_references(
+	run_ bigint,
+	OUT "table" text,
+	OUT object text,
+	OUT count bigint,
+	OUT example text) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	ref record;
+	from_map text;
+BEGIN
+	FOR ref IN
+		/* By a foreign key, from whatever table. */
+		SELECT c.root AS child, p.no AS parent_no, f.conname::text AS object, k.no AS child_no, k.kind AS child_kind, k.key AS child_key,
+			(SELECT string_agg(format('p.%I = x.%I', b.attname, a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
+				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
+				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum) AS same,
+			NULL AS ids, p.relation AS parent, p.key AS parent_key
+		FROM @extschema@.snowflake_merge_plan_tables AS p
+			JOIN pg_constraint AS f ON f.contype = 'f' AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = p.relation
+			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass) AS c (root)
+			LEFT JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.relation = c.root
+		WHERE p.run = run_ AND p.kind <> 'none' AND f.conparentid = 0
+		UNION ALL
+		/* By a declaration. */
+		SELECT k.relation, r.referenced, r.name, k.no, k.kind, k.key, NULL,
+			CASE WHEN r.path IS NOT NULL THEN format('(SELECT @extschema@.snowflake_merge_json_id(q.part) FROM jsonb_path_query(x.%I::jsonb, %L) AS q (part))', r.name, r.path)
+				WHEN r.elements THEN format('(SELECT unnest(x.%I)::bigint)', r.name)
+				ELSE format('(SELECT CASE WHEN %s THEN x.%I::bigint END)', coalesce(r.condition, 'true'), r.name) END, p.relation, p.key
+		FROM @extschema@.snowflake_merge_plan_references AS r
+			JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.no = r.no
+			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.no = r.referenced
+		WHERE r.run = run_ AND r.declared
+	LOOP
+		from_map := @extschema@.snowflake_merge_relation(run_, 'map_' || ref.parent_no);
+		EXECUTE format('SELECT count(*), string_agg(y.example, ''; '') FILTER (WHERE y.n <= 3) FROM (SELECT left(%s, 100) AS example, row_number() OVER () AS n FROM %s AS x WHERE %s%s) AS y',
+			CASE WHEN ref.child_key <> '{}' THEN @extschema@.snowflake_merge_key_text('x.@', ref.child_key) ELSE 'x::text' END,
+			@extschema@.snowflake_merge_only(ref.child),
+			CASE WHEN ref.ids IS NULL
+				THEN format('EXISTS (SELECT FROM %s AS p JOIN %s AS m ON m.action = ''c'' AND %s WHERE %s)', @extschema@.snowflake_merge_only(ref.parent), from_map,
+							@extschema@.snowflake_merge_key_list('m.n# = p.@', ref.parent_key, ' AND '), ref.same)
+				ELSE format('EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND m.n1 IN %s)', from_map, ref.ids) END,
+			CASE WHEN ref.child_no IS NULL OR ref.child_kind = 'none' THEN ''
+				ELSE format(' AND NOT EXISTS (SELECT FROM %s AS c WHERE c.action = ''c'' AND %s)', @extschema@.snowflake_merge_relation(run_, 'map_' || ref.child_no),
+							@extschema@.snowflake_merge_key_list('c.n# = x.@', ref.child_key, ' AND ')) END)
+			INTO count, example;
+		IF count > 0 THEN
+			"table" := ref.child::text;
+			object := ref.object;
+			RETURN NEXT;
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_newer_references(bigint) IS 'for snowflake_merge_rollback(): what refers to the rows of a run';
+
+/* Begins to take a run back, or goes on: checks what is in the way first. */
+CREATE FUNCTION snowflake_merge_rollback_start(run_ bigint, force boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+AS $$
+#variable_conflict use_column
+DECLARE
+	problems text;
+	t record;
+	n bigint;
+	example text;
+	changed text[] := '{}';
+BEGIN
+	IF @extschema@.snowflake_merge_begin(run_, ARRAY['copying', 'verifying', 'done', 'rolling back']) = 'rolling back' THEN
+		RETURN;
+	END IF;
+	IF EXISTS (SELECT FROM @extschema@.snowflake_merge_runs AS r JOIN @extschema@.snowflake_merge_runs AS o ON o.run = run_
+			   WHERE r.target = o.target AND r.run <> run_ AND r.state IN ('copying', 'verifying', 'rolling back')) THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'another merge into the same schema is not finished', HINT = 'See snowflake_merge_runs.';
+	END IF;
+	SELECT string_agg(format('Table %s is one of them.', p.relation), E'\n' ORDER BY p.no) INTO problems
+		FROM @extschema@.snowflake_merge_plan_tables AS p
+		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
+	IF problems IS NOT NULL AND NOT force THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('cannot take all of merge %s back', run_),
+			DETAIL = E'Rows of tables without a key cannot be told from others.\n' || problems, HINT = 'With force => true, they stay.';
+	END IF;
+	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r."table", r.object, r.count, r.example), E'\n' ORDER BY r."table", r.object) INTO problems
+		FROM @extschema@.snowflake_merge_newer_references(run_) AS r;
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = format('cannot take merge %s back, as rows that it did not bring refer to rows that it brought', run_),
+			DETAIL = problems, HINT = 'Delete these rows, or let them refer to others.';
+	END IF;
+	IF current_setting('session_replication_role') <> 'replica'
+		AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to set session_replication_role',
+			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.', HINT = 'GRANT SET ON PARAMETER session_replication_role.';
+	END IF;
+	FOR t IN SELECT p.*, (SELECT array_agg(DISTINCT x) FROM @extschema@.snowflake_merge_plan_sources AS s, unnest(s.copied_by) AS x WHERE s.run = run_) AS xids
+		FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.kind <> 'none' ORDER BY p.no
+	LOOP
+		EXECUTE format('SELECT count(*), string_agg(x.key, '', '') FILTER (WHERE x.n <= 3) FROM (SELECT %s AS key, row_number() OVER () AS n FROM %s AS t JOIN %s AS m ON m.action IN (''c'', ''r'') AND %s '
+			'WHERE t.xmin <> ALL (%L::xid[])) AS x', @extschema@.snowflake_merge_key_text('m.n#', t.key), @extschema@.snowflake_merge_only(t.relation),
+			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('t.@ = m.n#', t.key, ' AND '),
+			(SELECT coalesce(array_agg(x::xid), '{}') FROM unnest(t.xids) AS x)) INTO n, example;
+		IF n > 0 THEN
+			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
+			PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, t.relation::text, NULL, 'rows had changed since when they were taken back', n, example, NULL);
+		END IF;
+	END LOOP;
+	IF changed <> '{}' AND NOT force THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('rows that merge %s brought have changed since', run_),
+			DETAIL = array_to_string(changed, E'\n'), HINT = 'With force => true, they are taken back all the same.';
+	END IF;
+	UPDATE @extschema@.snowflake_merge_plan_sources AS s SET position = NULL, done = false WHERE s.run = run_;
+	UPDATE @extschema@.snowflake_merge_runs AS r SET state = 'rolling back', finished_at = NULL WHERE r.run = run_;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_rollback_start(bigint, boolean) IS 'for snowflake_merge_rollback(): checks what is in the way';
+
+/* Takes back a batch of one table of one source. */
+CREATE FUNCTION snowflake_merge_uncopy(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	run_row record;
+	plan record;
+	part record;
+	columns text;
+	deleted bigint := 0;
+	restored bigint := 0;
+	started CONSTANT timestamptz := clock_timestamp();
+	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
+BEGIN
+	SELECT r.* INTO STRICT run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_;
+	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	part := @extschema@.snowflake_merge_range(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
+	IF plan.kind <> 'none' THEN
+		EXECUTE format('DELETE FROM %s AS t USING %s AS m WHERE %s AND %s AND m.action = ''c''', @extschema@.snowflake_merge_only(plan.relation), map,
+			@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
+		GET DIAGNOSTICS deleted = ROW_COUNT;
+		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) INTO columns
+			FROM @extschema@.snowflake_merge_plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
+			WHERE c.run = run_ AND c.no = no_ AND NOT c.generated AND a.attidentity <> 'a' AND c.name <> ALL (plan.key);
+		IF columns IS NOT NULL THEN
+			EXECUTE format('UPDATE %s AS t SET (%s) = (SELECT %s FROM jsonb_populate_record(NULL::%s, c.former_row)) '
+				'FROM %s AS m JOIN @extschema@.snowflake_merge_records AS c ON c.run = %s AND c."table" = %L AND c.source = %L AND c.policy = ''keep_source'' AND c.old_key = %s '
+				'WHERE %s AND %s AND m.action = ''r'' AND c.former_row IS NOT NULL', @extschema@.snowflake_merge_only(plan.relation), columns, columns, plan.relation,
+				map, run_, plan.relation, run_row.sources[source_], @extschema@.snowflake_merge_key_text('m.o#', plan.key),
+				@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
+			GET DIAGNOSTICS restored = ROW_COUNT;
+		END IF;
+	END IF;
+	UPDATE @extschema@.snowflake_merge_plan_sources AS s
+		SET rows_done = greatest(s.rows_done - deleted - restored, 0), position = part.range_end, done = part.range_end IS NULL, busy = s.busy + (clock_timestamp() - started)
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+	/* When the last of the table's merged rows is gone, the ranks are free again. */
+	IF NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND NOT s.done) THEN
+		PERFORM @extschema@.snowflake_merge_apply_ranks(run_, no_, true);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_uncopy(bigint, int, int) IS 'for snowflake_merge_rollback(): takes back a batch';
+
+/* What one transaction takes back.  Returns false when there is nothing left, and the run is rolled back. */
+CREATE FUNCTION snowflake_merge_rollback_step(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	next record;
+	member record;
+BEGIN
+	SELECT s.no, s.source, t.copy_step, t.cyclic INTO next
+		FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
+		WHERE s.run = run_ AND NOT s.done ORDER BY t.copy_step DESC, s.no DESC, s.source DESC LIMIT 1;
+	IF NOT FOUND THEN
+		UPDATE @extschema@.snowflake_merge_runs AS r SET state = 'rolled back', finished_at = clock_timestamp() WHERE r.run = run_;
+		RETURN false;
+	END IF;
+	FOR member IN SELECT s.no, s.source FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
+		WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done AND (next.cyclic OR (s.no, s.source) = (next.no, next.source)) ORDER BY s.no DESC, s.source DESC
+	LOOP
+		PERFORM @extschema@.snowflake_merge_uncopy(run_, member.no, member.source);
+	END LOOP;
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_rollback_step(bigint) IS 'for snowflake_merge_rollback(): one of its transactions';
+
+/*
+ * Takes a merge back, also one that is not finished.  To be called outside of a transaction block; the same call goes on where it
+ * was interrupted.  An error names the newer rows that refer to merged ones.  force: rows that changed since are taken back as
+ * well, and those of tables without a key stay.
+ */
+CREATE PROCEDURE snowflake_merge_rollback(run bigint, force boolean DEFAULT false)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	more boolean;
+BEGIN
+	PERFORM @extschema@.snowflake_merge_rollback_start(run, force IS TRUE);
+	COMMIT;
+	LOOP
+		PERFORM @extschema@.snowflake_merge_begin(run, ARRAY['rolling back']);
+		more := @extschema@.snowflake_merge_rollback_step(run);
+		COMMIT;
+		EXIT WHEN NOT more;
+	END LOOP;
+END
+$$;
+COMMENT ON PROCEDURE snowflake_merge_rollback(bigint, boolean) IS 'takes a merge back';
