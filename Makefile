@@ -20,8 +20,8 @@ HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_d
 MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extension's SQL, one file for each subject.
-SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql audit.sql adopt.sql \
-	merge_declare.sql merge_plan.sql merge_rows.sql merge_map.sql \
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql audit.sql \
+	merge_declare.sql adopt.sql merge_plan.sql merge_rows.sql merge_map.sql \
 	merge_check.sql merge.sql merge_verify.sql merge_rollback.sql)
 DATA_built = $(EXTENSION)--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)

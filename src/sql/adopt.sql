@@ -1,9 +1,9 @@
 /*
  * Existing integer keys go over to snowflake ids.
  *
- * A key's column is widened to bigint together with every column that references it by a foreign key, those that reference
- * these, and so on, each with its partitions and inheritance children.  Old rows keep their ids, which must sort before
- * all new ones.
+ * A key's column is widened to bigint together with every column that references it, by a foreign key or as declared with
+ * snowflake_merge_reference(), those that reference these, and so on, each with its partitions and inheritance children.  Old
+ * rows keep their ids, which must sort before all new ones.
  *
  * Nothing here has more rights than its caller.  The tables are locked in ACCESS EXCLUSIVE mode, all of them before the
  * first is changed, in the order of their OIDs, partitions and children after their parent: two calls can't deadlock, and
@@ -42,6 +42,12 @@ AS $$
 				SELECT f.conrelid, f.conkey[k.i]
 				FROM pg_constraint AS f, generate_subscripts(f.confkey, 1) AS k (i)
 				WHERE f.contype = 'f' AND f.confrelid = r.relid AND f.confkey[k.i] = r.attnum
+				UNION ALL
+				SELECT b.attrelid, b.attnum
+				FROM @extschema@.snowflake_merge_references AS d
+					JOIN pg_attribute AS b ON b.attrelid = d.relation AND b.attname = d.attname
+				WHERE d.referenced = r.relid AND b.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+					AND EXISTS (SELECT FROM unnest(tables, columns) AS g (relid, attname) WHERE g.relid = r.relid AND g.attname = a.attname)
 			) AS n (relid, attnum)
 	),
 	tree (root, relid, attnum) AS (

@@ -354,7 +354,10 @@ BEGIN
 					otherwise := otherwise || (problem || '; all values fit');
 					advices := advices || rule.advice;
 					block := block || rule.blocks;
-				ELSIF NOT rule.is_same_enum THEN
+				/* Of ids, it goes without saying. */
+				ELSIF NOT rule.is_same_enum
+					AND NOT (col.is_key AND pair.kind = 'id')
+					AND NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_references AS f WHERE f.run = run_ AND f.no = pair.no AND f.name = col.name) THEN
 					PERFORM @extschema@.snowflake_merge_find(run_, CASE WHEN rule.surprise IS NULL THEN 'info' ELSE 'warning' END, pair.source, pair.relation::text,
 						col.name, problem || coalesce(': ' || rule.surprise, ''), NULL, NULL,
 						CASE WHEN rule.surprise LIKE 'by the time zone%' THEN 'Set timezone to that of the source before the merge.' END);

@@ -47,6 +47,9 @@ SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_references', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_created_columns', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_policies', '');
 
+/* They say nothing about rows, and snowflake_adopt(), which anybody may call, looks at them. */
+GRANT SELECT ON snowflake_merge_tables, snowflake_merge_references, snowflake_merge_created_columns, snowflake_merge_policies TO PUBLIC;
+
 /* Raises an error where this is no table, or has not all of these columns. */
 CREATE FUNCTION snowflake_merge_columns_exist("table" regclass, columns name[]) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp

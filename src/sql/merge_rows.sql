@@ -246,12 +246,7 @@ BEGIN
 		ORDER BY c.position
 	LOOP
 		value := format('s.%I', col.name);
-		IF with_map AND col.key_position IS NOT NULL THEN
-			expr := 'm.n' || col.key_position;
-			IF col.type IN ('smallint'::regtype, 'integer'::regtype) THEN
-				expr := expr || '::' || col.type_name;
-			END IF;
-		ELSIF NOT col.given THEN
+		IF NOT col.given THEN
 			CONTINUE WHEN NOT all_columns;
 			expr := col.default_value;
 		ELSE
@@ -302,6 +297,12 @@ BEGIN
 			END LOOP;
 			IF cases <> '' THEN
 				expr := 'CASE' || cases || ' ELSE ' || expr || ' END';
+			END IF;
+		END IF;
+		IF with_map AND col.key_position IS NOT NULL THEN
+			expr := 'm.n' || col.key_position;
+			IF col.type IN ('smallint'::regtype, 'integer'::regtype) THEN
+				expr := expr || '::' || col.type_name;
 			END IF;
 		END IF;
 		IF has_change AND col.changed_by IS NOT NULL THEN
