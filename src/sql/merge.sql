@@ -601,14 +601,20 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_read_map(bigint, int) IS 'for the view snowflake_merge_map: one map';
 
+/* As the report and the records have it, whatever the caller's search path. */
+CREATE FUNCTION snowflake_merge_table_name(relation regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT relation::text $$;
+COMMENT ON FUNCTION snowflake_merge_table_name(regclass) IS 'for views: the name of a table with its schema';
+
 CREATE VIEW snowflake_merge_map AS
-SELECT t.run, r.sources[m.source] AS source, t.relation::pg_catalog.text AS "table", m.action, m.old_key, m.new_key
+SELECT t.run, r.sources[m.source] AS source, snowflake_merge_table_name(t.relation) AS "table", m.action, m.old_key, m.new_key
   FROM snowflake_merge_plan_tables AS t JOIN snowflake_merge_runs AS r USING (run), LATERAL snowflake_merge_read_map(t.run, t.no) AS m
  WHERE t.kind OPERATOR(pg_catalog.<>) 'none';
 COMMENT ON VIEW snowflake_merge_map IS 'which row of which source became which of the target';
 
 CREATE VIEW snowflake_merge_progress AS
-SELECT s.run, r.state, r.sources[s.source] AS source, t.relation::pg_catalog.text AS "table", s.rows_done, s.rows_to_do,
+SELECT s.run, r.state, r.sources[s.source] AS source, snowflake_merge_table_name(t.relation) AS "table", s.rows_done, s.rows_to_do,
 	pg_catalog.round((s.rows_done / nullif(extract(epoch FROM s.busy), 0))) AS rate,
 	CASE WHEN s.done OR s.rows_done = 0 THEN CASE WHEN s.done THEN '0'::interval END
 		 ELSE s.busy * ((s.rows_to_do - s.rows_done) / s.rows_done::float8) END AS time_left

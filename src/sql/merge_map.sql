@@ -81,8 +81,8 @@ BEGIN
 		at := CASE WHEN plan.created IS NULL THEN 'NULL::timestamptz' ELSE format('s.%I::timestamptz', plan.created) END;
 		IF plan.renumber THEN
 			/* An id that is there already gets another, at the time that it tells. */
-			serial := format('(%s OR EXISTS (SELECT FROM %s AS t WHERE t.%I = s.%I) OR EXISTS (SELECT FROM %s AS m WHERE m.no = %s AND m.n1 = s.%I))',
-							 serial, @extschema@.snowflake_merge_only(plan.relation), plan.key, plan.key, map, plan.no, plan.key);
+			serial := format('(%s OR EXISTS (SELECT FROM %s AS t WHERE t.%I = s.%I) OR EXISTS (SELECT FROM %s AS m WHERE m.no = %s AND m.source < %s AND m.n1 = s.%I))',
+							 serial, @extschema@.snowflake_merge_only(plan.relation), plan.key, plan.key, map, plan.no, source_, plan.key);
 			at := format('CASE WHEN s.%I <= %s THEN %s ELSE @extschema@.snowflake_timestamp(s.%I::bigint) END', plan.key, last_serial, at, plan.key);
 		END IF;
 		IF plan.created IS NOT NULL OR plan.renumber THEN
@@ -797,7 +797,8 @@ BEGIN
 					PERFORM @extschema@.snowflake_merge_find(run_,
 						CASE WHEN plan.role = 'same_id' OR 'differences' = ANY (plan.accept) THEN 'warning' ELSE 'error' END,
 						run_row.sources[source.source], plan.relation::text, NULL, 'rows that are there already differ in other columns', found, example,
-						CASE WHEN plan.role = 'match' THEN 'Make them equal, or accept differences: the values that are there stay.' ELSE 'The values that are there stay.' END);
+						CASE WHEN plan.role = 'match' AND NOT 'differences' = ANY (plan.accept) THEN 'Make them equal, or accept differences: the values that are there stay.'
+							ELSE 'The values that are there stay.' END);
 				END IF;
 			END IF;
 		END IF;
