@@ -228,6 +228,16 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_merge_reference_check(regclass, text) IS 'for snowflake_merge()''s own use: a query that checks foreign keys';
 
+/* What that query needs of rows that are written, as a RETURNING clause. */
+CREATE FUNCTION snowflake_merge_returning(relation regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT ' RETURNING ' || coalesce(string_agg(DISTINCT format('t.%I', a.attname), ', ') || ', ', '') || 't.tableoid'
+	FROM pg_constraint AS f JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
+	WHERE f.contype = 'f' AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = relation
+$$;
+COMMENT ON FUNCTION snowflake_merge_returning(regclass) IS 'for snowflake_merge()''s own use: the columns that foreign keys need';
+
 /* Raises an error where rows that these refer to are not there. */
 CREATE FUNCTION snowflake_merge_refuse_missing(relation regclass, missing bigint[], names text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -335,6 +345,7 @@ DECLARE
 	insert_text text;
 	update_text text := '';
 	replaced boolean;
+	returned text;
 	check_text text;
 	copied bigint;
 	missing bigint[];
@@ -349,6 +360,7 @@ BEGIN
 	END IF;
 	part := @extschema@.snowflake_merge_range(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
 	parts := @extschema@.snowflake_merge_rows_parts(run_, no_, source_, plan.kind <> 'none', false);
+	returned := @extschema@.snowflake_merge_returning(plan.relation);
 
 	insert_text := format('INSERT INTO %s AS t (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM %s%s', plan.relation,
 		(SELECT string_agg(quote_ident(n), ', ' ORDER BY i) FROM unnest(parts.names) WITH ORDINALITY AS u (n, i)),
@@ -360,11 +372,11 @@ BEGIN
 				'WHERE %s AND m.action = ''r'' AND c.run = %s AND c."table" = %L AND c.source = %L AND c.policy = ''keep_source'' AND c.old_key = %s',
 				map, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '),
 				part.of_map, run_, plan.relation, run_row.sources[source_], @extschema@.snowflake_merge_key_text('m.o#', plan.key));
-			SELECT format(', u AS (UPDATE %s AS t SET (%s) = ROW (%s) FROM (SELECT %s, %s FROM %s WHERE %s%s AND m.action = ''r'') AS q WHERE %s RETURNING t.*, t.tableoid), '
+			SELECT format(', u AS (UPDATE %s AS t SET (%s) = ROW (%s) FROM (SELECT %s, %s FROM %s WHERE %s%s AND m.action = ''r'') AS q WHERE %s%s), '
 					'b AS (SELECT * FROM i UNION ALL SELECT * FROM u)',
 					@extschema@.snowflake_merge_only(plan.relation), string_agg(quote_ident(e.name), ', ' ORDER BY e.n), string_agg(format('q.%I', e.name), ', ' ORDER BY e.n),
 					@extschema@.snowflake_merge_key_list('m.n# AS "merge n#"', plan.key), string_agg(format('%s AS %I', e.expression, e.name), ', ' ORDER BY e.n),
-					parts.origin, part.of_map, part.of_source, @extschema@.snowflake_merge_key_list('t.@ = q."merge n#"', plan.key, ' AND '))
+					parts.origin, part.of_map, part.of_source, @extschema@.snowflake_merge_key_list('t.@ = q."merge n#"', plan.key, ' AND '), returned)
 				INTO update_text
 				FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n)
 					JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = e.name
@@ -376,10 +388,15 @@ BEGIN
 	/* Where triggers are on, they check the foreign keys; where tables refer to each other, it is done when all of them are copied. */
 	check_text := CASE WHEN current_setting('session_replication_role') = 'replica' AND NOT plan.cyclic
 		THEN @extschema@.snowflake_merge_reference_check(plan.relation, CASE WHEN update_text = '' THEN 'i' ELSE 'b' END) END;
-	EXECUTE format('WITH i AS (%s RETURNING t.*, t.tableoid)%s%s', insert_text, update_text,
-		coalesce(check_text, format(' SELECT (SELECT count(*) FROM %s), NULL::bigint[], NULL::text[]', CASE WHEN update_text = '' THEN 'i' ELSE 'b' END)))
-		INTO copied, missing, names;
-	PERFORM @extschema@.snowflake_merge_refuse_missing(plan.relation, missing, names);
+	IF check_text IS NULL AND update_text = '' THEN
+		EXECUTE insert_text;
+		GET DIAGNOSTICS copied = ROW_COUNT;
+	ELSE
+		EXECUTE format('WITH i AS (%s%s)%s%s', insert_text, returned, update_text,
+			coalesce(check_text, format(' SELECT (SELECT count(*) FROM %s), NULL::bigint[], NULL::text[]', CASE WHEN update_text = '' THEN 'i' ELSE 'b' END)))
+			INTO copied, missing, names;
+		PERFORM @extschema@.snowflake_merge_refuse_missing(plan.relation, missing, names);
+	END IF;
 
 	UPDATE @extschema@.snowflake_merge_plan_sources AS s
 		SET rows_done = s.rows_done + copied, position = part.range_end, done = part.range_end IS NULL,
@@ -431,8 +448,11 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_step(bigint) IS 'for snowflake_merge()''s own use: one transaction of the copying';
 
-/* Sets the sequences of columns that are not renumbered past the merged values; those of renumbered ones stay as they are. */
-CREATE FUNCTION snowflake_merge_set_sequences(run_ bigint) RETURNS void
+/*
+ * Sets the sequences of columns that are not renumbered past the merged values; those of renumbered ones stay as they are.  A dry
+ * run only reports it, as it could not be rolled back.
+ */
+CREATE FUNCTION snowflake_merge_set_sequences(run_ bigint, dry_run boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
@@ -458,22 +478,24 @@ BEGIN
 		EXECUTE format('SELECT %s(%I) FROM %s', CASE WHEN seq.ascending THEN 'max' ELSE 'min' END, seq.attname, @extschema@.snowflake_merge_only(seq.relation)) INTO reached;
 		EXECUTE format('SELECT last_value FROM %s WHERE is_called', seq.sequence) INTO last;
 		IF reached IS NOT NULL AND (last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END) THEN
-			PERFORM setval(seq.sequence, reached);
+			IF NOT dry_run THEN
+				PERFORM setval(seq.sequence, reached);
+			END IF;
 			PERFORM @extschema@.snowflake_merge_find(run_, 'info', NULL, seq.relation::text, seq.attname, format('sequence %s is set past the merged values', seq.sequence),
 													 NULL, reached::text, NULL);
 		END IF;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_set_sequences(bigint) IS 'for snowflake_merge()''s own use: sets sequences past the merged values';
+COMMENT ON FUNCTION snowflake_merge_set_sequences(bigint, boolean) IS 'for snowflake_merge()''s own use: sets sequences past the merged values';
 
 /* After the last batch: sequences, and the report of what was copied. */
-CREATE FUNCTION snowflake_merge_end_of_copy(run_ bigint) RETURNS void
+CREATE FUNCTION snowflake_merge_end_of_copy(run_ bigint, dry_run boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-	PERFORM @extschema@.snowflake_merge_set_sequences(run_);
+	PERFORM @extschema@.snowflake_merge_set_sequences(run_, dry_run);
 	PERFORM @extschema@.snowflake_merge_find(run_, 'info', r.sources[s.source], t.relation::text, NULL, 'rows are copied', s.rows_done, NULL, NULL)
 		FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
 			JOIN @extschema@.snowflake_merge_runs AS r USING (run)
@@ -481,7 +503,7 @@ BEGIN
 	UPDATE @extschema@.snowflake_merge_runs AS r SET state = 'verifying', copied_at = clock_timestamp() WHERE r.run = run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_end_of_copy(bigint) IS 'for snowflake_merge()''s own use: what follows the last batch';
+COMMENT ON FUNCTION snowflake_merge_end_of_copy(bigint, boolean) IS 'for snowflake_merge()''s own use: what follows the last batch';
 
 /* Verifies a run, adds to its report what it finds, and returns whether that is nothing: then the run is done. */
 CREATE FUNCTION snowflake_merge_end(run_ bigint) RETURNS boolean
@@ -555,7 +577,7 @@ BEGIN
 		END IF;
 		EXIT WHEN state = 'verifying';
 		IF NOT @extschema@.snowflake_merge_step(run) THEN
-			PERFORM @extschema@.snowflake_merge_end_of_copy(run);
+			PERFORM @extschema@.snowflake_merge_end_of_copy(run, dry_run IS TRUE);
 		END IF;
 		IF dry_run IS NOT TRUE THEN
 			COMMIT;

@@ -48,6 +48,7 @@ DECLARE
 	sequence_unit bigint;
 	slots bigint;			-- of a tick
 	start_slot bigint;
+	last_slot bigint;
 	last_serial CONSTANT bigint := @extschema@.snowflake_merge_last_serial();
 	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map');
 	serial text;
@@ -66,6 +67,7 @@ BEGIN
 	tick_unit := @extschema@.snowflake_encode(layout.epoch + layout.tick, node, 0) - zero;
 	sequence_unit := @extschema@.snowflake_encode(layout.epoch, node, 1) - zero;
 	slots := 1::bigint << layout.sequence_bits;
+	last_slot := (2::numeric ^ (layout.timestamp_bits + layout.sequence_bits) - 1)::bigint;
 	start_slot := @extschema@.snowflake_max_id(run_row.started_at) / tick_unit * slots;
 
 	FOR plan IN
@@ -120,7 +122,7 @@ BEGIN
 		'SELECT EXISTS (SELECT FROM slotted AS z WHERE z.slot NOT BETWEEN 0 AND %s)',
 		start_slot, array_to_string(untimed, ' UNION ALL '), CASE WHEN timed = '{}' THEN '' ELSE ' UNION ALL ' || array_to_string(timed, ' UNION ALL ') END,
 		map, source_, zero, slots, tick_unit, slots, sequence_unit,
-		(2::numeric ^ (layout.timestamp_bits + layout.sequence_bits))::numeric - 1, (2::numeric ^ (layout.timestamp_bits + layout.sequence_bits))::numeric - 1)
+		last_slot, last_slot)
 		INTO overflow;
 	IF overflow THEN
 		PERFORM @extschema@.snowflake_merge_find(run_, 'error', run_row.sources[source_], NULL, NULL,

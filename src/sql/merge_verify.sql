@@ -242,6 +242,7 @@ DECLARE
 	run_row record;
 	t record;
 	s record;
+	work_mem CONSTANT text := current_setting('work_mem');
 BEGIN
 	SELECT r.* INTO run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = snowflake_merge_verify.run;
 	IF NOT FOUND THEN
@@ -250,6 +251,8 @@ BEGIN
 	ELSIF run_row.state NOT IN ('verifying', 'done') THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('the merge with the number %s is %s', run_row.run, run_row.state);
 	END IF;
+	/* These hash whole tables, as CREATE INDEX sorts them. */
+	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
 	FOR t IN SELECT p.no, p.relation FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_row.run ORDER BY p.no LOOP
 		"table" := t.relation::text;
 		FOR s IN SELECT p.source FROM @extschema@.snowflake_merge_plan_sources AS p WHERE p.run = run_row.run AND p.no = t.no ORDER BY p.source LOOP
@@ -264,6 +267,7 @@ BEGIN
 			RETURN NEXT;
 		END LOOP;
 	END LOOP;
+	PERFORM set_config('work_mem', work_mem, true);
 END
 $$;
 COMMENT ON FUNCTION snowflake_merge_verify(bigint) IS 'proves a merge row by row: what is not as it should be';
