@@ -347,32 +347,44 @@ BEGIN
 			FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid WHERE a.attrelid = plan.relation AND a.attname = changed;
 		SELECT string_agg(format('(%s) IS NOT FALSE', k.expression), ' AND ') INTO fits
 			FROM @extschema@.snowflake_merge_checks(plan.relation) AS k WHERE changed = ANY (k.names);
+		/* Rows that would get the same value are told apart at once, by the number that a further try would append. */
 		EXECUTE format(
-			'INSERT INTO %s AS v (source, %s, tries, %I, %I) SELECT c.source, %s, c.tries + 1, x.value, b.value FROM pg_temp.snowflake_merge_clash AS c '
+			'INSERT INTO %s AS v (source, %s, tries, %I, %I) SELECT y."merge source", %s, y."merge try", x.value, y."merge former" FROM ('
+			'SELECT q.*, b.former AS "merge former", c.tries + row_number() OVER (PARTITION BY c.tries, left(b.former, CASE c.tries WHEN 0 THEN %s ELSE 1 END) ORDER BY c.source, %s) AS "merge try" FROM pg_temp.snowflake_merge_clash AS c '
 			'JOIN (%s) AS q ON q."merge source" = c.source AND %s '
 			'LEFT JOIN %s AS f ON f.source = c.source AND %s '
-			'CROSS JOIN LATERAL (SELECT coalesce(f.%I, q.%I::text), replace(%L, ''{source}'', (%L::name[])[c.source]) || CASE WHEN c.tries = 0 THEN '''' ELSE (c.tries + 1)::text END) AS b (value, suffix) '
-			'CROSS JOIN LATERAL (SELECT left(b.value, n) || b.suffix FROM generate_series(least(length(b.value), %s), 1, -1) AS n %s LIMIT 1) AS x (value) '
+			'CROSS JOIN LATERAL (SELECT coalesce(f.%I, q.%I::text)) AS b (former)) AS y '
+			'CROSS JOIN LATERAL (SELECT replace(%L, ''{source}'', (%L::name[])[y."merge source"]) || CASE y."merge try" WHEN 1 THEN '''' ELSE y."merge try"::text END) AS b (suffix) '
+			'CROSS JOIN LATERAL (SELECT left(y."merge former", n) || b.suffix FROM generate_series(least(length(y."merge former"), %s), 1, -1) AS n %s LIMIT 1) AS x (value) '
 			'ON CONFLICT (source, %s) DO UPDATE SET tries = excluded.tries, %I = excluded.%I',
-			change, own, changed, 'old ' || changed, @extschema@.snowflake_merge_key_list('c.o#', plan.key),
+			change, own, changed, 'old ' || changed, @extschema@.snowflake_merge_key_list('y."merge o#"', plan.key),
+			coalesce(length_limit::text || ' - length(replace(' || quote_literal(coalesce(argument, '_{source}')) || ', ''{source}'', (' || quote_literal(sources) || '::name[])[c.source]))', 'length(b.former)'),
+			@extschema@.snowflake_merge_key_list('c.o#', plan.key),
 			@extschema@.snowflake_merge_all_rows(run_, no_, @extschema@.snowflake_merge_key_list('"merge o#"', plan.key) || ', '
 				|| (SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_), NULL),
 			@extschema@.snowflake_merge_key_list('q."merge o#" = c.o#', plan.key, ' AND '),
 			change, @extschema@.snowflake_merge_key_list('f.o# = c.o#', plan.key, ' AND '),
 			'old ' || changed, changed, coalesce(argument, '_{source}'), sources,
-			coalesce(length_limit || ' - length(b.suffix)', 'length(b.value)'),
+			coalesce(length_limit || ' - length(b.suffix)', 'length(y."merge former")'),
 			CASE WHEN fits IS NULL THEN '' ELSE format('WHERE (SELECT %s FROM (SELECT %s) AS %I)', fits,
-				(SELECT string_agg(CASE WHEN c.name = changed THEN format('left(b.value, n) || b.suffix AS %I', c.name) ELSE format('q.%I', c.name) END, ', ')
+				(SELECT string_agg(CASE WHEN c.name = changed THEN format('left(y."merge former", n) || b.suffix AS %I', c.name) ELSE format('y.%I', c.name) END, ', ')
 				 FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_), name) END,
 			own, changed, changed);
 		GET DIAGNOSTICS done = ROW_COUNT;
-		IF done < total OR (SELECT max(c.tries) > 100 FROM pg_temp.snowflake_merge_clash AS c) THEN
+		IF done < total THEN
 			PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, plan.relation::text, label,
 				format('no suffix makes column %I both unique and valid', changed), total - done, remark, 'Choose another suffix or another policy.');
 			RETURN 0;
 		END IF;
 		RETURN total;
 	END CASE;
+
+	/* What stood for one of these rows stands for what it became. */
+	EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, CASE WHEN %L THEN ''s'' ELSE m.action END) FROM pg_temp.snowflake_merge_clash AS c '
+		'WHERE m.action IN (''m'', ''k'') AND %s AND NOT (m.source = c.source AND %s)',
+		map, @extschema@.snowflake_merge_key_list('n#', plan.key),
+		@extschema@.snowflake_merge_key_list(CASE policy WHEN 'skip' THEN 'NULL' ELSE 'coalesce(c.t#, c.w#)' END, plan.key), policy = 'skip',
+		@extschema@.snowflake_merge_key_list('m.n# = c.n#', plan.key, ' AND '), same_key);
 
 	EXECUTE format('INSERT INTO @extschema@.snowflake_merge_records (run, source, "table", "constraint", policy, old_key, new_key) '
 		'SELECT %s, (%L::name[])[c.source], %L, %L, %L, %s, %s FROM pg_temp.snowflake_merge_clash AS c WHERE %L NOT IN (''match'', ''same_id'')',
@@ -772,6 +784,10 @@ BEGIN
 			END IF;
 		END LOOP;
 		PERFORM @extschema@.snowflake_merge_constraints(run_, no_);
+		/* What a row became may have changed once more since it was put on record. */
+		EXECUTE format('UPDATE @extschema@.snowflake_merge_records AS r SET new_key = CASE WHEN m.action <> ''s'' THEN %s END FROM %s AS m '
+			'WHERE r.run = %s AND r."table" = %L AND r.source = (%L::name[])[m.source] AND r.policy IN (''keep_target'', ''keep_source'') AND r.old_key = %s',
+			@extschema@.snowflake_merge_key_text('m.n#', plan.key), map, run_, plan.relation, run_row.sources, @extschema@.snowflake_merge_key_text('m.o#', plan.key));
 	END IF;
 	INSERT INTO @extschema@.snowflake_merge_report (run, severity, source, "table", object, problem, count, example)
 	SELECT run_, 'info', r.source, r."table", r."constraint",

@@ -30,10 +30,10 @@ BEGIN
 		RETURN '%s';
 	END IF;
 	SELECT CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE from_typmod END AS typmod,
-		y.typname, y.typtype, y.typcategory, coalesce(e.typtype, y.typtype) AS of INTO f
+		y.typname, y.typtype, y.typcategory, e.oid AS element, coalesce(e.typtype, y.typtype) AS of INTO f
 		FROM pg_type AS y LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A' WHERE y.oid = from_type;
 	SELECT CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE to_typmod END AS typmod,
-		y.typname, y.typtype, y.typcategory, coalesce(e.typtype, y.typtype) AS of INTO t
+		y.typname, y.typtype, y.typcategory, e.oid AS element, coalesce(e.typtype, y.typtype) AS of INTO t
 		FROM pg_type AS y LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A' WHERE y.oid = to_type;
 	IF f.base = t.base THEN
 		/* A length that is too great is an error when the row is stored; digits would be lost. */
@@ -43,6 +43,8 @@ BEGIN
 		END IF;
 		RETURN '(%s)::' || target;
 	ELSIF f.base = ANY (integers) AND t.base = ANY (integers)
+		OR f.element = ANY (integers) AND t.element = ANY (integers)
+		OR f.base = 'json'::regtype AND t.base = 'jsonb'::regtype
 		OR EXISTS (SELECT FROM pg_cast AS c WHERE c.castsource = f.base AND c.casttarget = t.base AND c.castcontext = 'i')
 			AND (t.typmod = -1 OR t.base = 'varchar'::regtype)
 		OR t.typcategory = 'S' AND t.base IN ('text'::regtype, 'varchar'::regtype) AND f.typcategory = 'S' THEN
