@@ -217,12 +217,13 @@ AS $$
 		SELECT r.child, e.parent FROM reach AS r JOIN unnest(children, parents) AS e (child, parent) ON e.child = r.parent
 		WHERE e.parent = ANY (tables)
 	),
+	reached (relation, tables) AS (SELECT r.child, count(*) FILTER (WHERE r.parent <> r.child) FROM reach AS r GROUP BY r.child),
+	mutual (relation, first) AS (
+		SELECT r.child, min(r.parent) FROM reach AS r JOIN reach AS b ON b.child = r.parent AND b.parent = r.child GROUP BY r.child
+	),
 	own (relation, reached, first, cyclic) AS (
-		SELECT t.oid, (SELECT count(*) FROM reach AS r WHERE r.child = t.oid AND r.parent <> t.oid),
-			coalesce((SELECT min(r.parent) FROM reach AS r JOIN reach AS b ON b.child = r.parent AND b.parent = r.child WHERE r.child = t.oid),
-					 t.oid),
-			EXISTS (SELECT FROM reach AS r WHERE r.child = t.oid AND r.parent = t.oid)
-		FROM unnest(tables) AS t (oid)
+		SELECT t.oid, coalesce(r.tables, 0), coalesce(m.first, t.oid), m.first IS NOT NULL
+		FROM unnest(tables) AS t (oid) LEFT JOIN reached AS r ON r.relation = t.oid LEFT JOIN mutual AS m ON m.relation = t.oid
 	)
 	SELECT o.relation, dense_rank() OVER (ORDER BY o.reached, o.first)::int, o.cyclic FROM own AS o
 $$;
