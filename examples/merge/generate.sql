@@ -6,24 +6,33 @@ BEGIN;
 
 -- A die with that many sides, from 0 up: the same for the same seed, what it is thrown for, and n.
 CREATE FUNCTION pg_temp.die(seed int, what text, n bigint, sides bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$ SELECT ('x' || left(md5(concat_ws('/', seed, what, n)), 15))::bit(60)::bigint % sides $$;
+LANGUAGE sql IMMUTABLE AS $$ SELECT ('x' || left(md5(seed || '/' || what || '/' || n), 15))::bit(60)::bigint % sides $$;
 
 -- No two names are equal on a server, and some are on two servers: n goes through all combinations of three syllables,
 -- in an order that the seed gives (30 * any + 7 and 30^3 have no common divisor).
+CREATE FUNCTION pg_temp.syllables(i bigint) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+	SELECT split_part('Al Ar Be Bran Ca Cor Da Dra El Er Fa Fin Ga Gor Ha Il Ka Kor La Lo Ma Mor Na Or Ra Sa Tha Ul Va Za', ' ', 1 + (i % 30)::int)
+		|| split_part('ba bri ca da dri el fa ga gri in ka la len li lo ma mi na nor ra ri ro sa sha tan the ti va wy za', ' ', 1 + (i / 30 % 30)::int)
+		|| split_part('bar dan das del dor dra fel gar grim hild las leth lin mar mir mon nar nia nor rac ras rin ros sil stan thas thor var wen wyn',
+					  ' ', 1 + (i / 900 % 30)::int)
+$$;
 CREATE FUNCTION pg_temp.name(seed int, what text, n bigint) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-	SELECT (string_to_array('Al Ar Be Bran Ca Cor Da Dra El Er Fa Fin Ga Gor Ha Il Ka Kor La Lo Ma Mor Na Or Ra Sa Tha Ul Va Za', ' '))[1 + i % 30]
-		|| (string_to_array('ba bri ca da dri el fa ga gri in ka la len li lo ma mi na nor ra ri ro sa sha tan the ti va wy za', ' '))[1 + i / 30 % 30]
-		|| (string_to_array('bar dan das del dor dra fel gar grim hild las leth lin mar mir mon nar nia nor rac ras rin ros sil stan thas thor var wen wyn', ' '))[1 + i / 900 % 30]
+	SELECT pg_temp.syllables(((30 * pg_temp.die(seed, what || ' step', 0, 900) + 7) * n + pg_temp.die(seed, what || ' first', 0, 27000)) % 27000)
 		|| coalesce(nullif(n / 27000, 0)::text, '')
-	FROM (SELECT ((30 * pg_temp.die(seed, what || ' step', 0, 900) + 7) * n + pg_temp.die(seed, what || ' first', 0, 27000)) % 27000) AS o (i)
+$$;
+CREATE FUNCTION pg_temp.two_words(i bigint) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+	SELECT split_part('Black Blue Broken Crimson Dark Eternal Fallen Golden Hidden Iron Last Lost Mad Noble Old Red Royal Silent Silver Wild',
+					  ' ', 1 + (i % 20)::int)
+		|| ' ' || split_part('Arrows Blades Crows Dawn Dragons Eagles Flames Foxes Guards Hands Knights Lions Moons Ravens Roses Shields Stars Storms '
+							 'Towers Wolves', ' ', 1 + (i / 20)::int)
 $$;
 CREATE FUNCTION pg_temp.guild_name(seed int, n bigint) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-	SELECT (string_to_array('Black Blue Broken Crimson Dark Eternal Fallen Golden Hidden Iron Last Lost Mad Noble Old Red Royal Silent Silver Wild', ' '))[1 + i % 20]
-		|| ' ' || (string_to_array('Arrows Blades Crows Dawn Dragons Eagles Flames Foxes Guards Hands Knights Lions Moons Ravens Roses Shields Stars Storms Towers Wolves', ' '))[1 + i / 20]
+	SELECT pg_temp.two_words(((10 * pg_temp.die(seed, 'guild step', 0, 40) + 7) * n + pg_temp.die(seed, 'guild first', 0, 400)) % 400)
 		|| coalesce(' ' || nullif(n / 400, 0), '')
-	FROM (SELECT ((10 * pg_temp.die(seed, 'guild step', 0, 40) + 7) * n + pg_temp.die(seed, 'guild first', 0, 400)) % 400) AS o (i)
 $$;
 
 INSERT INTO server_settings VALUES ('name', :'server'), ('opened', :'opened'), ('motd', 'Welcome to ' || :'server' || '!');
@@ -47,7 +56,7 @@ SELECT :players * 4 / 5 AS accounts, :players / 25 AS guilds, :players * 5 AS it
 
 -- When a part of the time since the opening had passed; and one of the players that were there then.
 CREATE FUNCTION pg_temp.moment(opened timestamptz, part double precision) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE AS $$ SELECT date_trunc('second', opened + part * (timestamptz '2025-03-31' - opened)) $$;
+LANGUAGE sql STABLE AS $$ SELECT date_trunc('second', opened + part * (timestamptz '2025-03-31' - opened)) $$;
 CREATE FUNCTION pg_temp.player(seed int, what text, n bigint, players bigint, part double precision) RETURNS int
 LANGUAGE sql IMMUTABLE AS $$ SELECT (1 + pg_temp.die(seed, what, n, greatest(1, floor(players * part)::bigint)))::int $$;
 
