@@ -1,0 +1,342 @@
+-- snowflake_merge_check(): what would stop a merge, or surprise, by subject.
+SET client_min_messages = warning;
+\set SHOW_CONTEXT never
+\pset format unaligned
+
+--
+-- Schemas that can't be merged
+--
+CREATE SCHEMA a;
+CREATE SCHEMA b;
+CREATE SCHEMA world;
+SELECT * FROM snowflake_merge_check(NULL, 'world');
+SELECT * FROM snowflake_merge_check('{a,NULL}', 'world');
+SELECT * FROM snowflake_merge_check('{a}', NULL);
+SELECT * FROM snowflake_merge_check('{}', 'world');
+SELECT * FROM snowflake_merge_check('{{a},{b}}', 'world');
+SELECT * FROM snowflake_merge_check('{b,a,b}', 'world');
+SELECT * FROM snowflake_merge_check('{a,world}', 'world');
+SELECT * FROM snowflake_merge_check('{a,nowhere}', 'world');
+SELECT * FROM snowflake_merge_check('{a}', 'World');
+-- nothing to say about nothing
+SELECT * FROM snowflake_merge_check('{a,b}', 'world');
+
+--
+-- Tables
+--
+CREATE TABLE a.left_behind (id int PRIMARY KEY);
+INSERT INTO a.left_behind VALUES (1);
+CREATE TABLE b.left_behind (LIKE a.left_behind INCLUDING ALL);
+CREATE TABLE a.on_purpose (id int PRIMARY KEY);
+INSERT INTO a.on_purpose VALUES (1);
+SELECT snowflake_merge_table('a.on_purpose', 'ignore');
+CREATE VIEW a.report AS SELECT * FROM a.left_behind;
+CREATE TABLE world.here_alone (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE world.in_one (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE b.in_one (id int PRIMARY KEY);
+CREATE TABLE world.not_wanted (id int PRIMARY KEY);
+SELECT snowflake_merge_table('world.not_wanted', 'ignore');
+-- other kinds of relations
+CREATE VIEW world.totals AS SELECT 1 AS total;
+CREATE TABLE a.totals AS SELECT 1 AS total;
+CREATE FOREIGN DATA WRAPPER regress_snowflake_wrapper;
+CREATE SERVER regress_snowflake_server FOREIGN DATA WRAPPER regress_snowflake_wrapper;
+CREATE FOREIGN TABLE world.elsewhere (id int) SERVER regress_snowflake_server;
+CREATE TABLE a.elsewhere AS SELECT 1 AS id;
+CREATE FOREIGN TABLE a.snowflake_layouts (name text) SERVER regress_snowflake_server;
+CREATE FOREIGN TABLE a.view_there (n int) SERVER regress_snowflake_server;
+CREATE VIEW world.view_there AS SELECT 1 AS n;
+-- a partition comes with its table, where the source has that
+CREATE TABLE world.log (id bigint DEFAULT snowflake_nextval(), at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE world.log_old PARTITION OF world.log FOR VALUES FROM (MINVALUE) TO ('2025-01-01');
+CREATE TABLE a.log (id bigint, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE a.log_old PARTITION OF a.log FOR VALUES FROM (MINVALUE) TO ('2025-01-01');
+CREATE TABLE b.log_old AS SELECT 1 AS id, date '2024-01-01' AS at;
+-- what a table is
+CREATE TABLE world.keyless (n int);
+CREATE TABLE a.keyless (n int);
+CREATE UNLOGGED TABLE world.cache (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE a.cache (id bigint PRIMARY KEY);
+CREATE TABLE world.cache_child () INHERITS (world.cache);
+SELECT * FROM snowflake_merge_check('{a,b}', 'world');
+DROP SCHEMA a, b, world CASCADE;
+DROP SERVER regress_snowflake_server;
+DROP FOREIGN DATA WRAPPER regress_snowflake_wrapper;
+
+--
+-- Columns
+--
+CREATE SCHEMA a;
+CREATE SCHEMA "B c";
+CREATE SCHEMA world;
+CREATE TYPE a.color AS ENUM ('red', 'green', 'blue');
+CREATE TYPE "B c".color AS ENUM ('green', 'red');
+CREATE TYPE world.color AS ENUM ('red', 'green');
+CREATE TABLE world.items (
+	id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
+	code varchar(5) NOT NULL,
+	worth int NOT NULL DEFAULT 7,
+	seller text NOT NULL,
+	made timestamptz,
+	weight real,
+	color world.color,
+	colors world.color[],
+	price numeric(8,2),
+	doubled int GENERATED ALWAYS AS (worth * 2) STORED,
+	note text,
+	serial int GENERATED ALWAYS AS IDENTITY
+);
+-- all of it differs
+CREATE TABLE a.items (
+	serial int NOT NULL DEFAULT 1,
+	id int PRIMARY KEY,
+	weight int,
+	code varchar(10),
+	worth bigint,
+	seller text,
+	made timestamp,
+	color a.color,
+	colors a.color[],
+	price numeric(8,3),
+	doubled int,
+	note char(10),
+	old_one text,
+	"Older one" text
+);
+INSERT INTO a.items VALUES
+	(1, 1, 7, 'short', 1, 'Ann', now(), 'red', '{red}', 1),
+	(1, 2, 7, 'longer', 3000000000, NULL, now(), 'blue', '{red,blue}', 1),
+	(1, 3, 7, NULL, NULL, NULL, now(), 'blue', '{}', 1);
+-- an older version, in which all values fit
+CREATE TABLE "B c".items (code varchar(10), id smallint PRIMARY KEY, color "B c".color, worth bigint, old_one text);
+INSERT INTO "B c".items VALUES ('short', 1, 'red', 3);
+SELECT * FROM snowflake_merge_check('{a,"B c"}', 'world');
+
+-- what is declared, and what is put right
+SELECT snowflake_merge_table('world.items', 'copy', ignored_columns => '{old_one,"Older one"}');
+ALTER TABLE world.items ALTER price TYPE numeric;
+ALTER TABLE world.items ALTER seller SET DEFAULT 'nobody';
+ALTER TYPE world.color ADD VALUE 'blue';
+UPDATE a.items SET code = 'short', worth = 1, seller = 'Ann';
+SELECT severity, source, object, problem FROM snowflake_merge_check('{a,"B c"}', 'world') WHERE object IS NOT NULL;
+-- of an empty table, nothing is lost
+TRUNCATE a.items, "B c".items;
+DELETE FROM snowflake_merge_tables;
+ALTER TABLE world.items ALTER seller DROP DEFAULT;
+SELECT severity, source, object, problem FROM snowflake_merge_check('{a,"B c"}', 'world') WHERE object IN ('old_one', 'seller');
+
+-- columns of the key
+CREATE TABLE world.prices (region text, item text, price int, PRIMARY KEY (region, item));
+CREATE TABLE a.prices (item text, price int);
+INSERT INTO a.prices VALUES ('sword', 1);
+CREATE VIEW "B c".prices AS SELECT CASE WHEN n < 3 THEN 'north' END AS region, 'sword'::text AS item, n AS price FROM generate_series(1, 3) AS n;
+CREATE TABLE world.tags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tag text, made timestamptz DEFAULT now());
+CREATE TABLE a.tags (id int PRIMARY KEY);
+INSERT INTO a.tags VALUES (1);
+SELECT snowflake_merge_table('world.tags', 'match', '{tag}');
+SELECT snowflake_merge_created('world.tags', 'made');
+SELECT * FROM snowflake_merge_check('{a,"B c"}', 'world') WHERE "table" <> 'world.items';
+DELETE FROM snowflake_merge_tables;
+DELETE FROM snowflake_merge_created_columns;
+DROP SCHEMA a, "B c", world CASCADE;
+
+--
+-- Keys
+--
+CREATE SCHEMA a;
+CREATE SCHEMA world;
+CREATE TABLE world.narrow (id serial PRIMARY KEY);
+CREATE TABLE world.wide (id bigserial PRIMARY KEY);
+CREATE TABLE world.shared (id int PRIMARY KEY, code text UNIQUE);
+CREATE TABLE world.shared_too (id bigint PRIMARY KEY, code text UNIQUE);
+CREATE TABLE world.same (id int PRIMARY KEY);
+SELECT snowflake_merge_table('world.shared', 'match', '{code}');
+SELECT snowflake_merge_table('world.shared_too', 'match', '{code}');
+SELECT snowflake_merge_table('world.same', 'same_id');
+CREATE TABLE world.adopted (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+-- one-to-one, and what refers to that
+CREATE TABLE world.detail (adopted_id int PRIMARY KEY REFERENCES world.adopted);
+CREATE TABLE world.more_detail (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), detail int REFERENCES world.detail, narrow smallint REFERENCES world.narrow,
+	same int REFERENCES world.same, several int[], wide text);
+SELECT snowflake_merge_reference('world.more_detail', 'several', 'world.wide');
+SELECT snowflake_merge_reference('world.more_detail', 'wide', 'world.wide');
+CREATE TABLE a.narrow (LIKE world.narrow INCLUDING ALL);
+CREATE TABLE a.wide (LIKE world.wide INCLUDING ALL);
+CREATE TABLE a.shared (LIKE world.shared INCLUDING ALL);
+CREATE TABLE a.shared_too (LIKE world.shared INCLUDING ALL);
+CREATE TABLE a.same (LIKE world.same INCLUDING ALL);
+CREATE TABLE a.detail (LIKE world.detail INCLUDING ALL);
+CREATE TABLE a.more_detail (LIKE world.more_detail INCLUDING ALL);
+-- no index, a part of one, and a better one
+CREATE VIEW a.adopted AS SELECT nullif(n / 2, 9) AS id FROM generate_series(2, 19) AS n;
+CREATE TABLE world.pairs (x int, y int, PRIMARY KEY (x, y));
+CREATE TABLE a.pairs (x bigint, y smallint, z int);
+CREATE UNIQUE INDEX ON a.pairs (x, y) WHERE z = 0;
+CREATE UNIQUE INDEX ON a.pairs (x, y, z);
+INSERT INTO a.pairs VALUES (1, 1, 0), (1, 1, 1), (1, 2, 0);
+SELECT snowflake_merge_table('world.pairs', 'copy', ignored_columns => '{z}');
+CREATE TABLE world.proved (x int, y int, PRIMARY KEY (x, y));
+CREATE TABLE a.proved (x int UNIQUE, y int);
+SELECT * FROM snowflake_merge_check('{a}', 'world') ORDER BY severity, "table", source, object;
+DELETE FROM snowflake_merge_tables;
+DELETE FROM snowflake_merge_references;
+DROP SCHEMA a, world CASCADE;
+
+--
+-- References
+--
+CREATE SCHEMA a;
+CREATE SCHEMA b;
+CREATE SCHEMA world;
+CREATE TABLE world.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint, name text UNIQUE);
+CREATE TABLE world."gameCities" (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE world.boxes (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE world.ranks (id int PRIMARY KEY);
+SELECT snowflake_merge_table('world.ranks', 'same_id');
+CREATE TABLE world.words (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+SELECT snowflake_merge_table('world.words', 'ignore');
+CREATE TABLE public.merge_check_outside (id int PRIMARY KEY);
+CREATE TYPE world.kind AS ENUM ('player', 'system');
+CREATE TABLE world.things (
+	id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
+	player_id bigint,				-- of players
+	sender_player_id int,			-- a player too
+	"receivingPlayerId" bigint,		-- in mixed case
+	playerid smallint,
+	player bigint,					-- may be one
+	game_city_id bigint,
+	"CITY_ID" bigint,				-- of no table
+	box_ids bigint[],
+	rank_id int,					-- these are the same everywhere
+	paid int,						-- is none
+	grid int[],
+	name_id text,					-- not an integer
+	known_id bigint REFERENCES world.players,
+	declared_id bigint,
+	outside_id int REFERENCES public.merge_check_outside,
+	word_id bigint REFERENCES world.words,
+	player_name text REFERENCES world.players (name),
+	owner_id bigint, owner_type text,
+	"subjectId" bigint, "subjectKind" world.kind,
+	box_id bigint, box_type text,	-- of boxes, of which there are types
+	empty_id int, empty_type varchar(10),
+	document jsonb, other json, plain jsonb, known jsonb
+);
+SELECT snowflake_merge_reference('world.things', 'declared_id', 'world.players');
+SELECT snowflake_merge_reference('world.things', 'known', 'world.players', path => '$.id');
+SELECT snowflake_merge_policy('world.players', 'players_name_key', 'suffix');
+CREATE TABLE a.players (LIKE world.players);
+CREATE TABLE a.things (LIKE world.things);
+CREATE VIEW b.things AS SELECT * FROM a.things WHERE false;
+INSERT INTO a.things (id, owner_id, owner_type, "subjectId", "subjectKind", document, other) VALUES
+	(1, 1, 'Game\Player', 1, 'player', '{"a": {"player_id": "x"}, "n": 7}', '{"marks": {"7": "seven"}}'),
+	(2, 1, 'guild''s', 1, 'system', '[{"b c": [{"boxIds": [1, 2]}]}]', '{"marks": {}}'),
+	(3, 1, 'boxes', NULL, 'player', NULL, NULL);
+ALTER TABLE a.things ADD PRIMARY KEY (id);
+ALTER TABLE a.players ADD PRIMARY KEY (id);
+SELECT severity, source, object, problem, count, example, advice FROM snowflake_merge_check('{a,b}', 'world')
+WHERE "table" = 'world.things' OR object = 'parent_id';
+
+-- conditions
+SELECT snowflake_merge_reference('world.things', 'owner_id', 'world.players', $$owner_type LIKE '%Player'$$);
+SELECT snowflake_merge_reference('world.things', 'owner_id', 'world.boxes', $$things.owner_type IN ('Game\Player', 'boxes')$$);
+-- one for all others leaves nothing out
+SELECT snowflake_merge_reference('world.things', 'subjectId', 'world.players', $$"subjectKind" = 'player'$$);
+SELECT snowflake_merge_reference('world.things', 'subjectId', 'world.boxes');
+-- a source that has not what the condition needs
+CREATE TABLE world.marks (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), on_id bigint, on_player boolean);
+CREATE TABLE b.marks (id bigint PRIMARY KEY, on_id bigint);
+SELECT snowflake_merge_reference('world.marks', 'on_id', 'world.players', 'on_player');
+SELECT severity, source, "table", object, problem, count, example, advice FROM snowflake_merge_check('{a,b}', 'world')
+WHERE object IN ('owner_id', 'subjectId', 'on_id');
+DELETE FROM snowflake_merge_tables;
+DELETE FROM snowflake_merge_references;
+DELETE FROM snowflake_merge_policies;
+DROP SCHEMA a, b, world CASCADE;
+DROP TABLE public.merge_check_outside;
+
+--
+-- What the target does by itself, and what the user may do
+--
+CREATE SCHEMA a;
+CREATE SCHEMA world;
+CREATE FUNCTION world.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TABLE world.rows (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent bigint REFERENCES world.rows, made timestamptz,
+	twice int GENERATED ALWAYS AS (2) STORED, number int GENERATED ALWAYS AS IDENTITY, "Other number" serial, during int4range);
+ALTER TABLE world.rows ADD CONSTRAINT rows_during EXCLUDE USING gist (during WITH &&);
+CREATE TRIGGER t1 AFTER INSERT ON world.rows EXECUTE FUNCTION world.nothing();
+CREATE TRIGGER t2 AFTER UPDATE ON world.rows EXECUTE FUNCTION world.nothing();
+CREATE TRIGGER "T 3" AFTER INSERT ON world.rows EXECUTE FUNCTION world.nothing();
+CREATE TRIGGER t4 AFTER INSERT ON world.rows EXECUTE FUNCTION world.nothing();
+CREATE TRIGGER t5 AFTER INSERT ON world.rows EXECUTE FUNCTION world.nothing();
+CREATE TRIGGER t6 AFTER DELETE ON world.rows EXECUTE FUNCTION world.nothing();
+ALTER TABLE world.rows ENABLE ALWAYS TRIGGER "T 3", ENABLE REPLICA TRIGGER t4, DISABLE TRIGGER t5;
+CREATE RULE r1 AS ON INSERT TO world.rows DO ALSO NOTIFY rows;
+CREATE RULE r2 AS ON INSERT TO world.rows DO ALSO NOTIFY rows;
+ALTER TABLE world.rows ENABLE ALWAYS RULE r2;
+-- of partitions too, once
+CREATE TABLE world.parts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), made timestamptz, changed timestamptz) PARTITION BY RANGE (id);
+CREATE TABLE world.part PARTITION OF world.parts DEFAULT;
+CREATE TRIGGER t1 AFTER INSERT ON world.parts FOR EACH ROW EXECUTE FUNCTION world.nothing();
+CREATE TRIGGER t2 AFTER INSERT ON world.part FOR EACH ROW EXECUTE FUNCTION world.nothing();
+CREATE TABLE world.secret (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+ALTER TABLE world.secret ENABLE ROW LEVEL SECURITY;
+CREATE TABLE a.rows (id int PRIMARY KEY, parent bigint, made timestamptz, twice int, number int NOT NULL, "Other number" int NOT NULL, during int4range);
+CREATE TABLE a.parts (id int PRIMARY KEY, made timestamptz, changed timestamptz);
+CREATE TABLE a.secret (id int PRIMARY KEY);
+INSERT INTO a.secret VALUES (1);
+ALTER TABLE a.secret ENABLE ROW LEVEL SECURITY;
+-- a policy whose constraint is gone
+ALTER TABLE world.rows ADD CONSTRAINT gone UNIQUE (made);
+SELECT snowflake_merge_policy('world.rows', 'gone', 'skip');
+ALTER TABLE world.rows DROP CONSTRAINT gone;
+SELECT * FROM snowflake_merge_check('{a}', 'world') WHERE problem NOT LIKE 'rows%';
+
+-- a user who may do this, but nothing in the schemas
+CREATE ROLE regress_snowflake_merger;
+GRANT SELECT, INSERT, DELETE ON snowflake_merge_runs, snowflake_merge_nodes, snowflake_merge_plan_tables, snowflake_merge_plan_columns,
+	snowflake_merge_plan_references, snowflake_merge_plan_sources, snowflake_merge_report TO regress_snowflake_merger;
+GRANT SELECT ON snowflake_merge_tables, snowflake_merge_references, snowflake_merge_policies, snowflake_merge_created_columns TO regress_snowflake_merger;
+GRANT USAGE ON SEQUENCE snowflake_merge_run TO regress_snowflake_merger;
+SET ROLE regress_snowflake_merger;
+SELECT severity, source, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error' OR "table" IS NULL;
+RESET ROLE;
+-- one who may read and write it all
+GRANT USAGE ON SCHEMA a, world TO regress_snowflake_merger;
+GRANT SELECT ON ALL TABLES IN SCHEMA a TO regress_snowflake_merger;
+GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA world TO regress_snowflake_merger;
+SET ROLE regress_snowflake_merger;
+SELECT severity, source, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') WHERE severity <> 'info' OR "table" IS NULL;
+RESET ROLE;
+GRANT SET ON PARAMETER session_replication_role TO regress_snowflake_merger;
+SET ROLE regress_snowflake_merger;
+SELECT severity, source, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error';
+RESET ROLE;
+DROP OWNED BY regress_snowflake_merger;
+REVOKE SET ON PARAMETER session_replication_role FROM regress_snowflake_merger;
+DROP ROLE regress_snowflake_merger;
+DELETE FROM snowflake_merge_policies;
+DROP SCHEMA a, world CASCADE;
+
+--
+-- Nothing in the way: keys are mapped, and nothing is left
+--
+CREATE SCHEMA a;
+CREATE SCHEMA world;
+CREATE TABLE world.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE);
+CREATE TABLE world.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), player_id bigint NOT NULL REFERENCES world.players);
+CREATE TABLE a.players (id int PRIMARY KEY, name text UNIQUE);
+CREATE TABLE a.items (id int PRIMARY KEY, player_id int NOT NULL REFERENCES a.players);
+INSERT INTO a.players VALUES (1, 'Ann'), (2, 'Bob');
+INSERT INTO a.items VALUES (1, 2), (2, 1);
+SELECT * FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error' OR "table" IS NULL;
+SELECT (SELECT count(*) FROM snowflake_merge_runs) AS runs, (SELECT count(*) FROM snowflake_merge_plan_tables) AS plans,
+	(SELECT count(*) FROM snowflake_merge_report) AS findings, (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'snowflake\_merge\_%') AS schemas;
+-- rows that clash are found with the maps
+INSERT INTO world.players (name) VALUES ('Ann');
+SELECT severity, source, "table", object, count, example FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error';
+-- other errors are not hidden
+CREATE VIEW a.broken AS SELECT 1 / 0 AS id;
+CREATE TABLE world.broken (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+SELECT * FROM snowflake_merge_check('{a}', 'world');
+DROP SCHEMA a, world CASCADE;
