@@ -81,6 +81,17 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_check_nodes(name[], bigint[]) IS 'for snowflake_merge()''s own use: whether nodes can be used';
 
+/* No two rows become one; and who looks for a row of the target finds where it came from. */
+CREATE FUNCTION snowflake_merge_index_map(run_ bigint, no_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	EXECUTE format('CREATE UNIQUE INDEX ON %s (%s) WHERE action = ''c''', @extschema@.snowflake_merge_relation(run_, 'map_' || no_),
+		(SELECT @extschema@.snowflake_merge_key_list('n#', t.key) FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_));
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_index_map(bigint, int) IS 'for snowflake_merge()''s own use: the index of a map by new keys';
+
 /* Adds to the report which of the run's nodes occur in ids of the target or of a source. */
 CREATE FUNCTION snowflake_merge_find_nodes(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -147,6 +158,12 @@ BEGIN
 	IF NOT pg_try_advisory_xact_lock(hashtext('snowflake_merge'), hashtext(target_)) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = format('another session merges into schema "%s"', target_);
 	END IF;
+	SELECT r.* INTO known FROM @extschema@.snowflake_merge_runs AS r WHERE r.target = target_ AND r.state = 'done' AND r.sources && sources_ LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = format('a source was merged into schema "%s" already', target_),
+			DETAIL = format('Merge %s had the sources %s and the nodes %s.', known.run, known.sources, known.nodes),
+			HINT = 'Take it back with snowflake_merge_rollback(), or, if these are other rows, give the schema another name.';
+	END IF;
 	PERFORM @extschema@.snowflake_merge_check_nodes(sources_, nodes_);
 	INSERT INTO @extschema@.snowflake_merge_runs (sources, target, nodes, state, batch_size, started_at)
 		VALUES (sources_, target_, nodes_, 'copying', batch_size_, clock_timestamp()) RETURNING run INTO run_;
@@ -158,6 +175,7 @@ BEGIN
 	PERFORM @extschema@.snowflake_merge_find_nodes(run_);
 	PERFORM @extschema@.snowflake_merge_make_maps(run_);
 	PERFORM @extschema@.snowflake_merge_refuse(run_);
+	PERFORM @extschema@.snowflake_merge_index_map(run_, p.no) FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.kind <> 'none';
 
 	FOR t IN SELECT p.no, p.relation FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ LOOP
 		EXECUTE format('SELECT count(*) FROM %s', @extschema@.snowflake_merge_only(t.relation)) INTO n;

@@ -328,8 +328,8 @@ BEGIN
 	ELSIF argument = '' THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('the argument of the policy %s is empty', policy);
 	ELSIF policy = 'order' THEN
-		EXECUTE format('SELECT FROM ONLY %s AS %I WHERE false ORDER BY %s', "table",
-					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = "table"), argument);
+		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, "table",
+					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = "table"));
 	END IF;
 	IF policy IN ('suffix', 'order') THEN
 		changed := @extschema@.snowflake_merge_policy_columns("table", "constraint", policy);

@@ -113,17 +113,13 @@ BEGIN
 	END IF;
 
 	EXECUTE format(
-		'WITH placed AS ('
-		'SELECT u.no, u.o, %s - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at FROM (%s) AS u%s), '
-		'ordered AS (SELECT p.no, p.o, p.at, row_number() OVER (ORDER BY p.at, p.no, p.o) AS i FROM placed AS p), '
-		'slotted AS (SELECT r.no, r.o, r.i + max(r.at - r.i) OVER (ORDER BY r.at, r.no, r.o ROWS UNBOUNDED PRECEDING) AS slot FROM ordered AS r), '
-		'filled AS (INSERT INTO %s (no, source, o1, n1, action) SELECT z.no, %s, z.o, %s + z.slot / %s * %s + z.slot %% %s * %s, ''c'' FROM slotted AS z '
-		'WHERE z.slot BETWEEN 0 AND %s RETURNING 0) '
-		'SELECT EXISTS (SELECT FROM slotted AS z WHERE z.slot NOT BETWEEN 0 AND %s)',
-		start_slot, array_to_string(untimed, ' UNION ALL '), CASE WHEN timed = '{}' THEN '' ELSE ' UNION ALL ' || array_to_string(timed, ' UNION ALL ') END,
-		map, source_, zero, slots, tick_unit, slots, sequence_unit,
-		last_slot, last_slot)
-		INTO overflow;
+		'INSERT INTO %s (no, source, o1, n1, action) SELECT z.no, %s, z.o, CASE WHEN z.slot BETWEEN 0 AND %s THEN %s + z.slot / %s * %s + z.slot %% %s * %s END, ''c'' '
+		'FROM (SELECT r.no, r.o, r.i + max(r.at - r.i) OVER (ORDER BY r.at, r.no, r.o ROWS UNBOUNDED PRECEDING) AS slot '
+		'FROM (SELECT p.no, p.o, p.at, row_number() OVER (ORDER BY p.at, p.no, p.o) AS i '
+		'FROM (SELECT u.no, u.o, %s - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at FROM (%s) AS u%s) AS p) AS r) AS z',
+		map, source_, last_slot, zero, slots, tick_unit, slots, sequence_unit, start_slot,
+		array_to_string(untimed, ' UNION ALL '), CASE WHEN timed = '{}' THEN '' ELSE ' UNION ALL ' || array_to_string(timed, ' UNION ALL ') END);
+	EXECUTE format('SELECT EXISTS (SELECT FROM %s AS m WHERE m.source = %s AND m.n1 IS NULL)', map, source_) INTO overflow;
 	IF overflow THEN
 		PERFORM @extschema@.snowflake_merge_find(run_, 'error', run_row.sources[source_], NULL, NULL,
 			'the layout has no room for the new ids between its epoch and its end', NULL, NULL, 'Merge under another layout.');
@@ -444,7 +440,7 @@ BEGIN
 		ORDER BY r.id
 	LOOP
 		IF ref.path IS NOT NULL THEN
-			lost := format(', jsonb_path_query((%s)::jsonb, %L) AS p (part), @extschema@.snowflake_merge_json_id(p.part) AS e (id) '
+			lost := format(', jsonb_path_query((%s)::jsonb, %L, silent => true) AS p (part), @extschema@.snowflake_merge_json_id(p.part) AS e (id) '
 				'WHERE e.id IS NOT NULL AND NOT EXISTS (SELECT FROM %s AS f WHERE f.source = %s AND f.o1 = e.id)', ref.value, ref.path, ref.map, source_);
 			lost_value := 'e.id';
 		ELSIF ref.elements THEN
@@ -783,6 +779,11 @@ BEGIN
 					'old ' || u.changed);
 			END IF;
 		END LOOP;
+		INSERT INTO @extschema@.snowflake_merge_records (run, source, "table", "constraint", policy, old_key, new_key)
+		SELECT run_, m.source, m."table", p.conname, 'renumber', m.old_key, m.new_key
+		FROM @extschema@.snowflake_merge_policies AS p JOIN @extschema@.snowflake_merge_map AS m ON m.run = run_ AND m."table" = plan.relation::text
+		WHERE p.relation = plan.relation AND p.policy = 'renumber' AND plan.kind = 'id' AND m.action = 'copied' AND m.new_key <> m.old_key
+			AND m.old_key::bigint > @extschema@.snowflake_merge_last_serial();
 		PERFORM @extschema@.snowflake_merge_constraints(run_, no_);
 		/* What a row became may have changed once more since it was put on record. */
 		EXECUTE format('UPDATE @extschema@.snowflake_merge_records AS r SET new_key = CASE WHEN m.action <> ''s'' THEN %s END FROM %s AS m '
@@ -793,7 +794,7 @@ BEGIN
 	SELECT run_, 'info', r.source, r."table", r."constraint",
 		CASE r.policy WHEN 'suffix' THEN 'rows clash: they get a suffix' WHEN 'keep_target' THEN 'rows clash: the row that was there first stays'
 			WHEN 'keep_source' THEN 'rows clash: the source''s row takes the place' WHEN 'skip' THEN 'rows are skipped'
-			WHEN 'order' THEN 'ranks are numbered anew' END,
+			WHEN 'order' THEN 'ranks are numbered anew' WHEN 'renumber' THEN 'snowflake ids clash: they get new ones' END,
 		count(*), min(concat_ws(' ', r.old_key, r.old_value || ' -> ' || r.new_value))
 	FROM @extschema@.snowflake_merge_records AS r WHERE r.run = run_ AND r."table" = plan.relation::text
 	GROUP BY r.source, r."table", r."constraint", r.policy ORDER BY r.source, r."constraint", r.policy;
@@ -801,12 +802,14 @@ BEGIN
 	FOR source IN SELECT s.* FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ ORDER BY s.source LOOP
 		IF plan.role IN ('match', 'same_id') THEN
 			EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.source = %s AND m.action = ''m''', map, source.source) INTO found;
-			PERFORM @extschema@.snowflake_merge_find(run_, 'info', run_row.sources[source.source], plan.relation::text, NULL, 'rows are there already', found, NULL, NULL);
+			IF found > 0 THEN
+				PERFORM @extschema@.snowflake_merge_find(run_, 'info', run_row.sources[source.source], plan.relation::text, NULL, 'rows are there already', found, NULL, NULL);
+			END IF;
 			parts := @extschema@.snowflake_merge_rows_parts(run_, no_, source.source, true, false);
-			SELECT format('SELECT count(*), min(%s) FROM %s JOIN %s AS t ON %s WHERE m.action = ''m'' AND ROW (%s)::record OPERATOR(pg_catalog.*<>) ROW (%s)::record',
+			SELECT format('SELECT count(*), min(%s) FROM %s JOIN %s AS t ON %s WHERE m.action = ''m'' AND ',
 					@extschema@.snowflake_merge_key_text('m.o#', plan.key), parts.origin, @extschema@.snowflake_merge_only(plan.relation),
-					@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '),
-					string_agg(e.expression, ', ' ORDER BY e.n), string_agg(format('t.%I', e.name), ', ' ORDER BY e.n)) INTO statement
+					@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '))
+					|| @extschema@.snowflake_merge_differs(plan.relation, array_agg(e.name), array_agg(e.expression)) INTO statement
 				FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n)
 				WHERE e.name <> ALL (plan.key::text[]) AND e.name <> ALL (coalesce(plan.natural_key, '{}')::text[]);
 			IF statement IS NOT NULL THEN

@@ -261,12 +261,12 @@ BEGIN
 	),
 	map_order AS MATERIALIZED (
 		SELECT o.* FROM @extschema@.snowflake_merge_order((SELECT array_agg(c.oid) FROM relation AS c),
-			(SELECT array_agg(e.child ORDER BY e.child, e.parent)
+			coalesce((SELECT array_agg(e.child ORDER BY e.child, e.parent)
 			 FROM (SELECT f.relation, f.referenced FROM fk AS f UNION ALL SELECT d.relation, d.referenced FROM declared AS d) AS e (child, parent)
-			)::oid[],
-			(SELECT array_agg(e.parent ORDER BY e.child, e.parent)
+			)::oid[], '{}'),
+			coalesce((SELECT array_agg(e.parent ORDER BY e.child, e.parent)
 			 FROM (SELECT f.relation, f.referenced FROM fk AS f UNION ALL SELECT d.relation, d.referenced FROM declared AS d) AS e (child, parent)
-			)::oid[]) AS o
+			)::oid[], '{}')) AS o
 	),
 	/* The index that says what a row is: the primary key, or else a unique one without nulls, expressions and conditions. */
 	key AS MATERIALIZED (

@@ -18,15 +18,15 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	ref record;
-	from_map text;
 BEGIN
 	FOR ref IN
 		/* By a foreign key, from whatever table. */
-		SELECT c.root AS child, p.no AS parent_no, f.conname::text AS object, k.no AS child_no, k.kind AS child_kind, k.key AS child_key,
-			(SELECT string_agg(format('p.%I = x.%I', b.attname, a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
-				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
-				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum) AS same,
-			NULL AS ids, p.relation AS parent, p.key AS parent_key
+		SELECT c.root AS child, f.conname::text AS object, k.no AS child_no, k.kind AS child_kind, k.key AS child_key, p.no AS parent_no,
+			format('JOIN %s AS p ON %s JOIN %s AS m ON m.action = ''c'' AND %s', @extschema@.snowflake_merge_only(p.relation),
+				(SELECT string_agg(format('p.%I = x.%I', b.attname, a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
+					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
+					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum),
+				@extschema@.snowflake_merge_relation(run_, 'map_' || p.no), @extschema@.snowflake_merge_key_list('m.n# = p.@', p.key, ' AND ')) AS refers
 		FROM @extschema@.snowflake_merge_plan_tables AS p
 			JOIN pg_constraint AS f ON f.contype = 'f' AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = p.relation
 			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass) AS c (root)
@@ -34,25 +34,24 @@ BEGIN
 		WHERE p.run = run_ AND p.kind <> 'none' AND f.conparentid = 0
 		UNION ALL
 		/* By a declaration. */
-		SELECT k.relation, r.referenced, r.name, k.no, k.kind, k.key, NULL,
-			CASE WHEN r.path IS NOT NULL THEN format('(SELECT @extschema@.snowflake_merge_json_id(q.part) FROM jsonb_path_query(x.%I::jsonb, %L) AS q (part))', r.name, r.path)
-				WHEN r.elements THEN format('(SELECT unnest(x.%I)::bigint)', r.name)
-				ELSE format('(SELECT CASE WHEN %s THEN x.%I::bigint END)', coalesce(r.condition, 'true'), r.name) END, p.relation, p.key
+		SELECT k.relation, r.name, k.no, k.kind, k.key, p.no,
+			format('CROSS JOIN LATERAL (SELECT %s) AS i (id) JOIN %s AS m ON m.action = ''c'' AND m.n1 = i.id',
+				CASE WHEN r.path IS NOT NULL THEN format('@extschema@.snowflake_merge_json_id(q.part) FROM jsonb_path_query(x.%I::jsonb, %L, silent => true) AS q (part)', r.name, r.path)
+					WHEN r.elements THEN format('unnest(x.%I)::bigint', r.name)
+					ELSE format('CASE WHEN %s THEN x.%I::bigint END', coalesce(r.condition, 'true'), r.name) END,
+				@extschema@.snowflake_merge_relation(run_, 'map_' || p.no))
 		FROM @extschema@.snowflake_merge_plan_references AS r
 			JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.no = r.no
 			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.no = r.referenced
 		WHERE r.run = run_ AND r.declared
 	LOOP
-		from_map := @extschema@.snowflake_merge_relation(run_, 'map_' || ref.parent_no);
-		EXECUTE format('SELECT count(*), string_agg(y.example, ''; '') FILTER (WHERE y.n <= 3) FROM (SELECT left(%s, 100) AS example, row_number() OVER () AS n FROM %s AS x WHERE %s%s) AS y',
+		/* A row may refer to several. */
+		EXECUTE format('SELECT count(*), string_agg(y.example, ''; '') FILTER (WHERE y.n <= 3) FROM ('
+			'SELECT z.example, row_number() OVER (ORDER BY z.example) AS n FROM (SELECT DISTINCT left(%s, 100) AS example FROM %s AS x %s%s) AS z) AS y',
 			CASE WHEN ref.child_key <> '{}' THEN @extschema@.snowflake_merge_key_text('x.@', ref.child_key) ELSE 'x::text' END,
-			@extschema@.snowflake_merge_only(ref.child),
-			CASE WHEN ref.ids IS NULL
-				THEN format('EXISTS (SELECT FROM %s AS p JOIN %s AS m ON m.action = ''c'' AND %s WHERE %s)', @extschema@.snowflake_merge_only(ref.parent), from_map,
-							@extschema@.snowflake_merge_key_list('m.n# = p.@', ref.parent_key, ' AND '), ref.same)
-				ELSE format('EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND m.n1 IN %s)', from_map, ref.ids) END,
+			@extschema@.snowflake_merge_only(ref.child), ref.refers,
 			CASE WHEN ref.child_no IS NULL OR ref.child_kind = 'none' THEN ''
-				ELSE format(' AND NOT EXISTS (SELECT FROM %s AS c WHERE c.action = ''c'' AND %s)', @extschema@.snowflake_merge_relation(run_, 'map_' || ref.child_no),
+				ELSE format(' WHERE NOT EXISTS (SELECT FROM %s AS c WHERE c.action = ''c'' AND %s)', @extschema@.snowflake_merge_relation(run_, 'map_' || ref.child_no),
 							@extschema@.snowflake_merge_key_list('c.n# = x.@', ref.child_key, ' AND ')) END)
 			INTO count, example;
 		IF count > 0 THEN

@@ -146,7 +146,7 @@ COMMENT ON FUNCTION snowflake_merge_document_at(jsonb, text[], text[], text[], i
 CREATE FUNCTION snowflake_merge_document(document jsonb, path text, ids jsonb, unknown_null boolean) RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT @extschema@.snowflake_merge_document_at(document, array_agg(p.kind), array_agg(p.name), array_agg(p.filter), 1, ids, unknown_null)
+	SELECT @extschema@.snowflake_merge_document_at(document, coalesce(array_agg(p.kind), '{}'), array_agg(p.name), array_agg(p.filter), 1, ids, unknown_null)
 	FROM @extschema@.snowflake_merge_path(path) AS p
 $$;
 COMMENT ON FUNCTION snowflake_merge_document(jsonb, text, jsonb, boolean) IS 'for snowflake_merge()''s own use: a document with new ids';
@@ -190,6 +190,29 @@ AS $$
 		LATERAL (SELECT t.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)) AS i (is_integer)
 $$;
 COMMENT ON FUNCTION snowflake_merge_key_values(regclass, regclass, name[]) IS 'for snowflake_merge()''s own use: a source''s key in the types of the map';
+
+/*
+ * Whether a row of the target (t) differs from what it should be.  Where values of a type that are equal have the same bits, they
+ * are compared as such, which is faster; the others by their bits.
+ */
+CREATE FUNCTION snowflake_merge_differs(relation regclass, names text[], expressions text[]) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT '(' || concat_ws(' OR ',
+			string_agg(format('t.%I IS DISTINCT FROM %s', e.name, e.expression), ' OR ' ORDER BY e.n) FILTER (WHERE e.exact),
+			'ROW (' || string_agg(format('t.%I', e.name), ', ' ORDER BY e.n) FILTER (WHERE NOT e.exact) || ')::record OPERATOR(pg_catalog.*<>) ROW ('
+				|| string_agg(e.expression, ', ' ORDER BY e.n) FILTER (WHERE NOT e.exact) || ')::record')
+		|| ')'
+	FROM (
+		SELECT u.*,
+			a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype, 'boolean'::regtype, 'timestamptz'::regtype, 'timestamp'::regtype,
+						   'date'::regtype, 'uuid'::regtype, 'bytea'::regtype)
+				OR a.atttypid IN ('text'::regtype, 'varchar'::regtype) AND l.collisdeterministic AS exact
+		FROM unnest(names, expressions) WITH ORDINALITY AS u (name, expression, n)
+			JOIN pg_attribute AS a ON a.attrelid = relation AND a.attname = u.name
+			LEFT JOIN pg_collation AS l ON l.oid = a.attcollation) AS e
+$$;
+COMMENT ON FUNCTION snowflake_merge_differs(regclass, text[], text[]) IS 'for snowflake_merge()''s own use: whether a row differs';
 
 /*
  * The parts of a query for the rows of one table of one source: the target's columns that it gives, what each becomes, and
@@ -265,17 +288,18 @@ BEGIN
 				IF ref.condition IS NOT NULL THEN
 					inner_columns := inner_columns || format(', (%s) IS TRUE AS %I', ref.condition, 'snowflake condition ' || ref.id);
 				END IF;
+				/* OFFSET 0: the few ids of a value are looked up one by one, by the index, and not in a join with the whole map. */
 				IF ref.path IS NOT NULL THEN
 					mapped := format('@extschema@.snowflake_merge_document((%s)::jsonb, %L, (SELECT coalesce(jsonb_object_agg(r.o1, r.n1), %L) '
-						'FROM (SELECT DISTINCT @extschema@.snowflake_merge_json_id(p.part) FROM jsonb_path_query((%s)::jsonb, %L) AS p (part)) AS i (id) '
-						'JOIN %s AS r ON r.source = %s AND r.o1 = i.id), %L)::%s',
+						'FROM (SELECT DISTINCT @extschema@.snowflake_merge_json_id(p.part) FROM jsonb_path_query((%s)::jsonb, %L, silent => true) AS p (part)) AS i (id) '
+						'CROSS JOIN LATERAL (SELECT f.o1, f.n1 FROM %s AS f WHERE f.source = %s AND f.o1 = i.id OFFSET 0) AS r), %L)::%s',
 						expr, ref.path, '{}', value, ref.path, ref.map, source_, ref.dangling = 'null', col.type_name);
 					expr := CASE WHEN ref.condition IS NULL THEN mapped
 							ELSE format('CASE WHEN %s THEN %s ELSE %s END', ref.condition_column, mapped, expr) END;
 					CONTINUE;
 				ELSIF ref.elements THEN
 					mapped := format('CASE WHEN %s IS NOT NULL THEN coalesce((SELECT array_agg(%s ORDER BY e.n) '
-						'FROM unnest(%s) WITH ORDINALITY AS e (id, n) LEFT JOIN %s AS r ON r.source = %s AND r.o1 = e.id '
+						'FROM unnest(%s) WITH ORDINALITY AS e (id, n) LEFT JOIN LATERAL (SELECT f.o1, f.n1 FROM %s AS f WHERE f.source = %s AND f.o1 = e.id OFFSET 0) AS r ON true '
 						'WHERE r.o1 IS NULL OR r.n1 IS NOT NULL), ''{}'') END',
 						value, CASE WHEN ref.dangling = 'keep' THEN 'CASE WHEN r.o1 IS NULL THEN e.id ELSE r.n1 END' ELSE 'r.n1' END,
 						value, ref.map, source_);

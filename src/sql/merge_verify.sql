@@ -22,6 +22,7 @@ DECLARE
 	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
 	given text;
 	expected text;
+	differs text;
 	unmapped text;
 	in_source bigint;
 	in_map bigint;
@@ -37,6 +38,8 @@ BEGIN
 	parts := @extschema@.snowflake_merge_rows_parts(run_, no_, source_, plan.kind <> 'none', false);
 	SELECT string_agg(format('t.%I', e.name), ', ' ORDER BY e.n), string_agg(e.expression, ', ' ORDER BY e.n) INTO given, expected
 		FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n);
+
+	differs := @extschema@.snowflake_merge_differs(plan.relation, parts.names, parts.expressions);
 
 	IF plan.kind = 'none' THEN
 		/* As often as there, at least: by their text, since not every type can be grouped. */
@@ -58,15 +61,17 @@ BEGIN
 
 	EXECUTE format('SELECT count(*) FROM %s', @extschema@.snowflake_merge_only(source_relation)) INTO in_source;
 	EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.source = %s', map, source_) INTO in_map;
+	/* Grouped by what is wrong, so that it is computed once for each row. */
 	EXECUTE format(
-		'SELECT count(*), count(*) FILTER (WHERE x.missing), count(*) FILTER (WHERE x.differs), count(*) FILTER (WHERE x.gone), count(*) FILTER (WHERE x.unmapped), '
-		'min(x.key) FILTER (WHERE x.missing OR x.differs OR x.gone OR x.unmapped) FROM (SELECT %s AS key, '
-		'm.action IN (''c'', ''r'') AND t.%I IS NULL AS missing, '
-		'm.action IN (''c'', ''r'') AND t.%I IS NOT NULL AND ROW (%s)::record OPERATOR(pg_catalog.*<>) ROW (%s)::record AS differs, '
-		'm.action IN (''m'', ''k'') AND t.%I IS NULL AS gone, %s AS unmapped FROM %s LEFT JOIN %s AS t ON %s) AS x',
-		'CASE WHEN m.source = 0 THEN '''' ELSE ' || key_text || ' END', plan.key[1], plan.key[1], given, expected, plan.key[1],
-		coalesce('m.action IN (''c'', ''r'') AND (' || unmapped || ')', 'false'),
-		parts.origin, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '))
+		'SELECT coalesce(sum(y.n), 0), coalesce(sum(y.n) FILTER (WHERE y.wrong = 1), 0), coalesce(sum(y.n) FILTER (WHERE y.wrong = 2), 0), '
+		'coalesce(sum(y.n) FILTER (WHERE y.wrong = 3), 0), coalesce(sum(y.n) FILTER (WHERE y.unmapped), 0), '
+		'min(y.key::text) FILTER (WHERE y.wrong > 0 OR y.unmapped) FROM ('
+		'SELECT x.wrong, x.unmapped, count(*) AS n, min(x.key) AS key FROM (SELECT %s AS key, %s AS unmapped, '
+		'CASE WHEN m.action IN (''c'', ''r'') AND t.%I IS NULL THEN 1 WHEN m.action IN (''c'', ''r'') AND %s THEN 2 WHEN m.action IN (''m'', ''k'') AND t.%I IS NULL THEN 3 ELSE 0 END AS wrong '
+		'FROM %s LEFT JOIN %s AS t ON %s) AS x GROUP BY x.wrong, x.unmapped) AS y',
+		CASE WHEN plan.kind = 'id' THEN 'm.o1' ELSE key_text END, coalesce('m.action IN (''c'', ''r'') AND (' || unmapped || ')', 'false'),
+		plan.key[1], differs, plan.key[1], parts.origin, @extschema@.snowflake_merge_only(plan.relation),
+		@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '))
 		INTO joined, missing, differing, gone, unmapped_rows, example;
 	IF missing > 0 THEN
 		problem := 'rows are missing in the target';
@@ -77,11 +82,11 @@ BEGIN
 		problem := 'rows of the target are not what they should be';
 		count := differing;
 		EXECUTE format('SELECT string_agg(format(''%%s -> %%s: %%s'', x.o, x.n, x.columns), ''; '') FROM (SELECT %s AS o, %s AS n, concat_ws('', '', %s) AS columns '
-			'FROM %s JOIN %s AS t ON %s WHERE m.action IN (''c'', ''r'') AND ROW (%s)::record OPERATOR(pg_catalog.*<>) ROW (%s)::record LIMIT 3) AS x',
+			'FROM %s JOIN %s AS t ON %s WHERE m.action IN (''c'', ''r'') AND %s LIMIT 3) AS x',
 			key_text, @extschema@.snowflake_merge_key_text('m.n#', plan.key),
 			(SELECT string_agg(format('CASE WHEN ROW (t.%I)::record OPERATOR(pg_catalog.*<>) ROW (%s)::record THEN %L END', e.name, e.expression, e.name), ', ' ORDER BY e.n)
 			 FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n)),
-			parts.origin, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), given, expected) INTO example;
+			parts.origin, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), differs) INTO example;
 		RETURN NEXT;
 	END IF;
 	IF gone > 0 THEN
@@ -110,10 +115,15 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_verify_source(bigint, int, int) IS 'for snowflake_merge_verify(): the rows of a table of a source';
 
-/* What a table of the target has that it should not. */
+/*
+ * What a table of the target has that it should not.  Where every row of the map is there (complete), it is enough to count: the map
+ * has each new key once.  When the target has been opened again, or another merge has followed, it may have more rows whose keys do
+ * not tell where they came from: then only what the merge's own node numbers made, and copies of its rows, can be told.
+ */
 CREATE FUNCTION snowflake_merge_verify_target(
 	run_ bigint,
 	no_ int,
+	complete boolean,
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
@@ -123,94 +133,91 @@ AS $$
 DECLARE
 	run_row record;
 	plan record;
+	fk record;
 	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
 	target CONSTANT text := @extschema@.snowflake_merge_only((SELECT t.relation FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_));
-	copied bigint;
-	total bigint;
-	joined bigint;
+	followed boolean;
+	counts text;
+	in_map bigint[];
+	in_target bigint[];		-- all, of the merge's nodes, of keys made since it began
 	former bigint;
-	foreign_nodes bigint;
-	newer bigint;
 	boundary bigint;
 	others text;
-	missing bigint[];
-	names text[];
-	check_text text;
 	state text;
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	followed := EXISTS (SELECT FROM @extschema@.snowflake_merge_runs AS r
+						WHERE r.target = run_row.target AND r.started_at > run_row.started_at AND r.state IN ('copying', 'verifying', 'done', 'rolling back'));
 	boundary := @extschema@.snowflake_max_id(run_row.started_at);
 	IF plan.kind = 'none' THEN
-		EXECUTE format('SELECT count(*) FROM %s', target) INTO total;
-		SELECT sum(s.rows_done) INTO copied FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_;
-		former := total - copied;
+		EXECUTE format('SELECT ARRAY[count(*), 0, 0] FROM %s', target) INTO in_target;
+		SELECT ARRAY[sum(s.rows_done), 0, 0] INTO in_map FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_;
 	ELSE
-		EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.action = ''c''', map) INTO copied;
-		EXECUTE format('SELECT count(*) FROM %s', target) INTO total;
-		EXECUTE format('SELECT count(*), count(*) FILTER (WHERE m.action IS NULL AND %s), count(*) FILTER (WHERE m.action IS NULL AND %s), count(*) FILTER (WHERE m.action IS NULL AND %s) '
-			'FROM %s AS t LEFT JOIN %s AS m ON m.action = ''c'' AND %s',
-			CASE WHEN plan.kind = 'id' THEN format('t.%I <= %s', plan.key[1], boundary) ELSE 'true' END,
-			CASE WHEN plan.kind = 'id' THEN format('t.%I > %s AND @extschema@.snowflake_node(t.%I) = ANY (%L::bigint[])', plan.key[1], @extschema@.snowflake_merge_last_serial(),
-													plan.key[1], run_row.nodes) ELSE 'false' END,
-			CASE WHEN plan.kind = 'id' THEN format('t.%I > %s', plan.key[1], boundary) ELSE 'false' END,
-			target, map, @extschema@.snowflake_merge_key_list('m.n# = t.@', plan.key, ' AND ')) INTO joined, former, foreign_nodes, newer;
-		IF joined > total THEN
-			problem := 'several rows of the sources became one';
-			count := joined - total;
-			RETURN NEXT;
+		counts := CASE plan.kind WHEN 'id' THEN
+			format('SELECT ARRAY[count(*), count(*) FILTER (WHERE x.k > %s AND @extschema@.snowflake_node(x.k) = ANY (%L::bigint[])), count(*) FILTER (WHERE x.k > %s)]',
+				   @extschema@.snowflake_merge_last_serial(), run_row.nodes, boundary) ELSE 'SELECT ARRAY[count(*), 0, 0]' END;
+		EXECUTE format('%s FROM (SELECT t.%I AS k FROM %s AS t) AS x', counts, plan.key[1], target) INTO in_target;
+		EXECUTE format('%s FROM (SELECT m.n1 AS k FROM %s AS m WHERE m.action = ''c'') AS x', counts, map) INTO in_map;
+		IF NOT complete OR in_target[2] <> in_map[2] OR in_target[3] <> in_map[3] THEN
+			EXECUTE format('%s FROM (SELECT t.%I AS k FROM %s AS t JOIN %s AS m ON m.action = ''c'' AND %s) AS x', counts, plan.key[1], target, map,
+						   @extschema@.snowflake_merge_key_list('m.n# = t.@', plan.key, ' AND ')) INTO in_map;
 		END IF;
-		IF foreign_nodes > 0 THEN
+		IF in_target[2] > in_map[2] THEN
 			problem := 'ids have a node number of the merge and are not in the map';
-			count := foreign_nodes;
+			count := in_target[2] - in_map[2];
 			RETURN NEXT;
-			former := former - foreign_nodes;
 		END IF;
 		SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.position) INTO others
 			FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_ AND c.name <> ALL (plan.key);
-		IF newer > 0 AND plan.kind = 'id' AND others IS NOT NULL THEN
+		IF in_target[3] > in_map[3] AND others IS NOT NULL THEN
 			EXECUTE format('SELECT count(*), min(x.key) FROM (SELECT t.%I::text AS key, ROW (%s)::text AS r FROM %s AS t WHERE t.%I > %s AND NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND m.n1 = t.%I)) AS x '
 				'WHERE x.r IN (SELECT ROW (%s)::text FROM %s AS t JOIN %s AS m ON m.action = ''c'' AND m.n1 = t.%I)',
-				plan.key[1], others, target, plan.key[1], boundary, map, plan.key[1], others, target, map, plan.key[1]) INTO newer, example;
-			IF newer > 0 THEN
+				plan.key[1], others, target, plan.key[1], boundary, map, plan.key[1], others, target, map, plan.key[1]) INTO count, example;
+			IF count > 0 THEN
 				problem := 'rows are in the target twice, under another key';
-				count := newer;
 				RETURN NEXT;
 			END IF;
 		END IF;
 	END IF;
-	/* When the target has been opened again, it may have more rows whose keys do not tell when they were made. */
-	IF former > plan.former_rows AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
+	former := in_target[1] - in_map[1] - CASE plan.kind WHEN 'id' THEN in_target[3] - in_map[3] ELSE 0 END;
+	IF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
 		problem := 'rows are in the target that neither it nor a source had';
 		count := former - plan.former_rows;
 		example := NULL;
 		RETURN NEXT;
-	ELSIF plan.kind = 'none' AND former > plan.former_rows THEN
+	ELSIF former > plan.former_rows AND plan.kind = 'none' AND NOT followed THEN
 		EXECUTE format('SELECT sum(x.n - x.m), min(x.r) FROM (SELECT q.r, sum(q.n) AS n, sum(q.m) AS m FROM (SELECT ROW (t.*)::text AS r, 1 AS n, 0 AS m FROM %s AS t%s) AS q GROUP BY q.r) AS x '
-			'WHERE x.m > 0 AND x.n > x.m AND %s', target,
+			'WHERE x.m > 0 AND x.n > x.m', target,
 			(SELECT string_agg(format(' UNION ALL SELECT ROW (t.*)::text, 0, 1 FROM (%s) AS t', @extschema@.snowflake_merge_rows(run_, no_, s.source)), '')
-			 FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_),
-			former - plan.former_rows || ' > 0') INTO newer, example;
-		IF newer > 0 THEN
+			 FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_)) INTO count, example;
+		IF count > 0 THEN
 			problem := 'rows are in the target more often than they should be';
-			count := newer;
 			RETURN NEXT;
 		END IF;
 	END IF;
 
-	check_text := replace(coalesce(@extschema@.snowflake_merge_reference_check(plan.relation, 'i'), ''), ' FOR KEY SHARE OF p', '');
-	IF check_text <> '' AND plan.kind <> 'none' THEN
-		EXECUTE format('WITH i AS (SELECT t.*, t.tableoid FROM %s AS t JOIN %s AS m ON m.action IN (''c'', ''r'') AND %s)%s',
-			target, map, @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), check_text) INTO total, missing, names;
-		FOR n IN 1 .. cardinality(missing) LOOP
-			IF missing[n] > 0 THEN
-				problem := format('rows that the foreign key %I refers to are not there', names[n]);
-				count := missing[n];
-				example := NULL;
-				RETURN NEXT;
-			END IF;
-		END LOOP;
-	END IF;
+	/* Triggers that check them may have been off. */
+	example := NULL;
+	FOR fk IN
+		SELECT f.conname, f.conrelid::regclass AS child, f.confrelid::regclass AS parent,
+			string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n) AS given,
+			string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND ' ORDER BY k.n) AS same
+		FROM pg_constraint AS f
+			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop) WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
+			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+			JOIN pg_operator AS o ON o.oid = k.operator JOIN pg_namespace AS s ON s.oid = o.oprnamespace
+		WHERE f.contype = 'f' AND f.conparentid = 0 AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = plan.relation
+		GROUP BY f.oid, f.conname, f.conrelid, f.confrelid ORDER BY f.conname
+	LOOP
+		EXECUTE format('SELECT count(*) FROM %s AS t WHERE %s AND NOT EXISTS (SELECT FROM %s AS p WHERE %s)', @extschema@.snowflake_merge_only(fk.child), fk.given,
+					   @extschema@.snowflake_merge_only(fk.parent), fk.same) INTO count;
+		IF count > 0 THEN
+			problem := format('rows that the foreign key %I refers to are not there', fk.conname);
+			RETURN NEXT;
+		END IF;
+	END LOOP;
 	state := @extschema@.snowflake_merge_state(plan.relation);
 	IF state <> plan.former_state THEN
 		problem := 'constraints or triggers are not as they were';
@@ -222,11 +229,11 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_verify_target(bigint, int) IS 'for snowflake_merge_verify(): what a table of the target has that it should not';
+COMMENT ON FUNCTION snowflake_merge_verify_target(bigint, int, boolean) IS 'for snowflake_merge_verify(): what a table of the target has that it should not';
 
 /*
  * A row for each thing that is not as it should be after a merge; none: it is proved.  Sources and target must not have changed
- * since: rows that somebody changed are named like any that the merge got wrong.
+ * since: rows that somebody changed, or another merge, are named like any that the merge got wrong.
  */
 CREATE FUNCTION snowflake_merge_verify(
 	run bigint,
@@ -242,6 +249,7 @@ DECLARE
 	run_row record;
 	t record;
 	s record;
+	complete boolean;
 	work_mem CONSTANT text := current_setting('work_mem');
 BEGIN
 	SELECT r.* INTO run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = snowflake_merge_verify.run;
@@ -255,15 +263,17 @@ BEGIN
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
 	FOR t IN SELECT p.no, p.relation FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_row.run ORDER BY p.no LOOP
 		"table" := t.relation::text;
+		complete := true;
 		FOR s IN SELECT p.source FROM @extschema@.snowflake_merge_plan_sources AS p WHERE p.run = run_row.run AND p.no = t.no ORDER BY p.source LOOP
 			source := run_row.sources[s.source];
 			FOR problem, count, example IN SELECT v.* FROM @extschema@.snowflake_merge_verify_source(run_row.run, t.no, s.source) AS v LOOP
+				complete := false;
 				RETURN NEXT;
 			END LOOP;
 		END LOOP;
 		source := NULL;
 		CONTINUE WHEN NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS p WHERE p.run = run_row.run AND p.no = t.no);
-		FOR problem, count, example IN SELECT v.* FROM @extschema@.snowflake_merge_verify_target(run_row.run, t.no) AS v LOOP
+		FOR problem, count, example IN SELECT v.* FROM @extschema@.snowflake_merge_verify_target(run_row.run, t.no, complete) AS v LOOP
 			RETURN NEXT;
 		END LOOP;
 	END LOOP;
