@@ -11,10 +11,10 @@ MODULE_big = snowflake
 PGFILEDESC = "snowflake - unique, time-ordered ids"
 
 CORE_OBJS = $(patsubst %.cpp,%.o,$(wildcard src/core/*.cpp))
-OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) src/registry/keeper.o
+OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) $(addprefix src/registry/,client.o keeper.o reserve.o)
 HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h src/registry/*.h)
 
-# Each kind of registry is a module of its own, which only the keeper loads; ZooKeeper's, where its library is there.
+# Each kind of registry is a module of its own, loaded by who speaks to it; ZooKeeper's, where its library is there.
 HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_delay(nullptr, 0); }' | \
 	$(CXX) -x c++ -include zookeeper/zookeeper.h - -o /dev/null -lzookeeper_st 2>/dev/null && echo yes)
 MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)

@@ -127,6 +127,31 @@ decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept
 	return true;
 }
 
+Verdict
+decide_reservation(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept
+{
+	Holder		place = who;
+
+	place.nonce[0] = '\0';
+	if (claim.generation > 0)
+		return Verdict::held;
+	/* It may have forgotten who had the number. */
+	if (registry.unsettled_us != 0)
+		return Verdict::unsettled;
+	if (is_too_far(until_us, registry))
+		return Verdict::too_far;
+	*next = successor(claim, 0, place, until_us);
+	next->since_us = registry.clock_us;
+	return Verdict::write;
+}
+
+/* A claim that has lost its holder is two generations old at least. */
+bool
+is_reservation(const Claim &claim) noexcept
+{
+	return claim.generation == 1 && claim.holder.is_nobody();
+}
+
 bool
 choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t until_us, uint64_t *node) noexcept
 {

@@ -134,6 +134,17 @@ bool		decide_release(const Claim &claim, const Holder &me, int64_t issued_until_
  */
 bool		decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept;
 
+/*
+ * Reserves a number that nobody ever claimed for ids that are made at once, as by
+ * a merge, and all lie below until_us: a claim without a holder, which whoever is
+ * granted the number later starts above.  who is kept for people.  Verdict held: it
+ * was claimed before.
+ */
+Verdict		decide_reservation(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept;
+
+/* Was this written by decide_reservation(), and is nothing else since? */
+bool		is_reservation(const Claim &claim) noexcept;
+
 /* A claim in a list, as far as choosing among them needs it. */
 struct ListedClaim
 {

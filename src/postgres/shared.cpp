@@ -28,18 +28,6 @@ shared_size()
 	return add_size(sizeof(Shared), mul_size(MaxBackends, sizeof(BackendCounters)));
 }
 
-/* A server that starts again is another holder: what it held before may have been granted to others. */
-void
-draw_nonce(char *nonce)
-{
-	uint8		bytes[nonce_digits / 2];
-
-	if (!pg_strong_random(bytes, sizeof(bytes)))
-		ereport(FATAL,
-				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random nonce for this server's snowflake claims")));
-	nonce[hex_encode(reinterpret_cast<char *>(bytes), sizeof(bytes), nonce)] = '\0';
-}
-
 void
 initialize(Shared *fresh)
 {
@@ -48,7 +36,8 @@ initialize(Shared *fresh)
 	fresh->clock_anchor_ns.store(static_cast<uint64_t>(read_wall_clock().offset_ns));
 	fresh->reset_at = GetCurrentTimestamp();
 	fresh->backend_count = MaxBackends;
-	draw_nonce(fresh->registry.nonce);
+	/* A server that starts again is another holder: what it held before may have been granted to others. */
+	draw_nonce(fresh->registry.nonce, FATAL);
 	fresh->registry.since = fresh->reset_at;
 }
 
@@ -78,6 +67,17 @@ startup()
 }
 
 }  // namespace
+
+void
+draw_nonce(char *nonce, int error_level)
+{
+	uint8		bytes[nonce_digits / 2];
+
+	if (!pg_strong_random(bytes, sizeof(bytes)))
+		ereport(error_level,
+				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random nonce for this server's snowflake claims")));
+	nonce[hex_encode(reinterpret_cast<char *>(bytes), sizeof(bytes), nonce)] = '\0';
+}
 
 void
 request_shared()

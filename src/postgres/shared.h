@@ -97,6 +97,9 @@ void		request_shared();
 /* Null where the library was not preloaded. */
 Shared	   *shared();
 
+/* Draws a nonce for a Holder; an error at this level where there is no randomness. */
+void		draw_nonce(char *nonce, int error_level);
+
 /* The lock that SharedState speaks of; it also protects resetting the counters. */
 void		lock_shared();
 void		unlock_shared();

@@ -3,8 +3,7 @@
  *		The keeper: a background worker that holds this server's claim on a node
  *		number in the registry, and renews it.
  *
- * It is the only process that speaks to the registry, and the only one that
- * writes Shared::registry.  What the registry has confirmed goes there, and only
+ * It is the only process that writes Shared::registry.  What the registry has confirmed goes there, and only
  * then is used: a grant that may not have been made is no grant.
  *
  * Order, where a claim ends: first the grant is taken back, so that no backend
@@ -14,14 +13,12 @@
  * It ends with the server alone.  PostgreSQL restarts a background worker by the
  * wall clock, late where that was set back; so every error is handled here.
  */
-#include <unistd.h>
-
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
 
-#include "registry/store.h"
+#include "registry/client.h"
 
 #include "postgres/clock.h"
 #include "postgres/generate.h"
@@ -90,18 +87,6 @@ unsigned	logged_count;
 MemoryContext turn_memory;
 
 int64_t
-window_us()
-{
-	return claim_window_setting() * us_per_ms;
-}
-
-int64_t
-max_forward_jump_us()
-{
-	return int64_t{max_forward_jump_setting()} * 1000 * us_per_ms;
-}
-
-int64_t
 now_us()
 {
 	return Server().now_ns() / ns_per_us;
@@ -133,14 +118,9 @@ printable(uint64_t node)
 int
 wait_for_store(int socket, int events, long timeout_ms)
 {
-	static uint32 event = 0;
-
-	if (event == 0)
-		event = wait_event("SnowflakeRegistry");
 	for (;;)
 	{
 		long		timeout = timeout_ms;
-		int			ready;
 
 		if (deadline_ns != 0)
 		{
@@ -151,12 +131,8 @@ wait_for_store(int socket, int events, long timeout_ms)
 			timeout = timeout_ms < 0 ? left_ms : std::min<int64_t>(timeout_ms, left_ms);
 		}
 
-		int			wanted = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (timeout >= 0 ? WL_TIMEOUT : 0);
+		int			ready = wait_for_latch_or(socket, events, timeout);
 
-		if (socket >= 0 && events != 0)
-			ready = WaitLatchOrSocket(MyLatch, wanted | events, socket, timeout, event);
-		else
-			ready = WaitLatch(MyLatch, wanted, timeout, event);
 		if (ready & WL_LATCH_SET)
 		{
 			ResetLatch(MyLatch);
@@ -185,7 +161,7 @@ void
 begin_operation()
 {
 	int64_t		time = is_stopping ? longest_release_ns :
-		std::min(longest_operation_ns, window_us() * ns_per_us / 3);
+		std::min(longest_operation_ns, claim_window_us() * ns_per_us / 3);
 
 	deadline_ns = boot_clock_ns() + time;
 }
@@ -194,7 +170,7 @@ begin_operation()
 int64_t
 next_pause()
 {
-	int64_t		longest = std::min(longest_pause_ns, window_us() * ns_per_us / 3);
+	int64_t		longest = std::min(longest_pause_ns, claim_window_us() * ns_per_us / 3);
 
 	pause_ns = std::clamp(2 * pause_ns, first_pause_ns, std::max(longest, first_pause_ns));
 	return static_cast<int64_t>(static_cast<double>(pause_ns) * (0.5 + 0.5 * pg_prng_double(&pg_global_prng_state)));
@@ -309,7 +285,7 @@ publish(const Grant &confirmed, int64_t begun_ns)
 		(void) server_generator().revoke();
 	grant = confirmed;
 	is_claimed = true;
-	alive_until_ns = begun_ns + window_us() * ns_per_us;
+	alive_until_ns = begun_ns + claim_window_us() * ns_per_us;
 	is_grant_pending = false;
 	pause_ns = 0;
 	lock_shared();
@@ -335,45 +311,13 @@ take_back()
 	return server_generator().revoke();
 }
 
-/* Describes who holds a claim. */
-struct HolderText
-{
-	char		text[400];
-
-	explicit HolderText(const Claim &claim)
-	{
-		snprintf(text, sizeof(text), "node number %llu is held by %.100s:%d, %.150s, since %s",
-				 printable(claim.node), claim.holder.host, claim.holder.port, claim.holder.data_directory,
-				 time_text(claim.since_us).text);
-	}
-};
-
 void
 show_verdict(Verdict verdict, const Claim &claim, const RegistryTime &registry)
 {
 	Problem		problem = {};
 
-	switch (verdict)
-	{
-		case Verdict::held:
-			show_problem(HolderText(claim).text);
-			return;
-		case Verdict::unsettled:
-			show_problem("it was started, restored or failed over, and grants nothing anew until its holders have had time to renew");
-			return;
-		case Verdict::too_far:
-			snprintf(problem.text, sizeof(problem.text),
-					 claim.generation == 0 ?
-					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s" :
-					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s, "
-					 "and node number %llu was granted up to %s",
-					 time_text(registry.clock_us).text, interval_text(registry.max_forward_jump_us).text, time_text(now_us()).text,
-					 printable(claim.node), time_text(claim.granted_until_us).text);
-			show_problem(problem.text, "too far");
-			return;
-		case Verdict::write:
-			return;
-	}
+	set_verdict(&problem, verdict, claim, registry, now_us());
+	show_problem(problem.text, verdict == Verdict::too_far ? "too far" : problem.text);
 }
 
 /* Reads a claim as an operation of its own.  False, having said why, where that fails. */
@@ -383,15 +327,10 @@ read_claim(uint64_t node, Claim *known, RegistryTime *registry)
 	Problem		problem = {};
 
 	begin_operation();
-	if (!store->read(node, window_us(), known, registry, &problem))
-	{
-		show_failure(problem);
-		return false;
-	}
-	/* A store that has no such limit of its own leaves it to this server. */
-	if (registry->max_forward_jump_us == 0)
-		registry->max_forward_jump_us = max_forward_jump_us();
-	return true;
+	if (read_store(store, node, known, registry, &problem))
+		return true;
+	show_failure(problem);
+	return false;
 }
 
 struct List
@@ -471,7 +410,7 @@ claim()
 			return next_pause();
 		if (is_grant_pending && known.holder.is(context.me) && known.node == pending_grant.node &&
 			known.generation == pending_grant.generation && known.granted_until_us == pending_grant.granted_until_us &&
-			registry.unsettled_us == 0 && boot_clock_ns() < pending_begun_ns + window_us() * ns_per_us)
+			registry.unsettled_us == 0 && boot_clock_ns() < pending_begun_ns + claim_window_us() * ns_per_us)
 		{
 			/* It was made, it is nobody else's yet, and nothing was issued under it. */
 			publish(pending_grant, pending_begun_ns);
@@ -479,7 +418,7 @@ claim()
 			return 0;
 		}
 
-		Verdict		verdict = decide_grant(known, registry, context.me, wanted_from_us(), window_us(), &next, &wanted);
+		Verdict		verdict = decide_grant(known, registry, context.me, wanted_from_us(), claim_window_us(), &next, &wanted);
 
 		/* A number that was granted too far ahead is passed over. */
 		if (verdict == Verdict::too_far && server_node_id().source == NodeSource::automatic && known.generation > 0 && until_us == INT64_MAX)
@@ -496,12 +435,12 @@ claim()
 			show_verdict(verdict, known, registry);
 			return verdict == Verdict::unsettled ? std::min(next_pause(), registry.unsettled_us * ns_per_us) : next_pause();
 		}
-		switch (store->write(known, next, window_us(), &problem))
+		switch (store->write(known, next, claim_window_us(), &problem))
 		{
 			case Written::done:
 				publish(wanted, begun_ns);
 				show(ClaimState::held, "", "");
-				return window_us() * ns_per_us / 3;
+				return claim_window_us() * ns_per_us / 3;
 			case Written::changed:
 				/* Another was faster: where any number will do, another number. */
 				if (server_node_id().source == NodeSource::automatic && !known.holder.is(context.me))
@@ -528,11 +467,14 @@ claim()
 int64_t
 lose(const Claim &known)
 {
+	Problem		holder = {};
+
 	(void) take_back();
 	lost_grant = grant;
 	is_assertion_due = true;
+	set_holder(&holder, known);
 	show(ClaimState::lost, known.holder.is(context.me) ?
-		 "another holder had been granted more time under this number, which the registry did not know" : HolderText(known).text, "");
+		 "another holder had been granted more time under this number, which the registry did not know" : holder.text, "");
 	return 0;
 }
 
@@ -586,7 +528,7 @@ renew()
 		adopt(known, context.me, &grant);
 
 		const bool	was_overdue = is_overdue();
-		Verdict		verdict = decide_renewal(known, registry, context.me, wanted_from_us(), window_us(), was_overdue, grant, &next, &renewed);
+		Verdict		verdict = decide_renewal(known, registry, context.me, wanted_from_us(), claim_window_us(), was_overdue, grant, &next, &renewed);
 
 		if (verdict == Verdict::held)
 			return lose(known);
@@ -595,7 +537,7 @@ renew()
 			show_verdict(verdict, known, registry);
 			return next_pause();
 		}
-		switch (store->write(known, next, window_us(), &problem))
+		switch (store->write(known, next, claim_window_us(), &problem))
 		{
 			case Written::done:
 				publish(renewed, begun_ns);
@@ -604,10 +546,10 @@ renew()
 					/* Kept, and overdue as before. */
 					alive_until_ns = 0;
 					show_verdict(Verdict::unsettled, known, registry);
-					return std::min(window_us() / 3, registry.unsettled_us) * ns_per_us;
+					return std::min(claim_window_us() / 3, registry.unsettled_us) * ns_per_us;
 				}
 				show(ClaimState::held, "", "");
-				return window_us() * ns_per_us / 3;
+				return claim_window_us() * ns_per_us / 3;
 			case Written::changed:
 				continue;
 			case Written::unknown:
@@ -677,18 +619,11 @@ take_turn()
 {
 	Problem		problem = {};
 
-	if (store == nullptr)
-	{
-		bool		is_zookeeper = context.address->kind == RegistryKind::zookeeper;
-
-		store = static_cast<const Store *>(reinterpret_cast<const void *(*) ()>(
-			load_external_function(is_zookeeper ? "$libdir/snowflake_zookeeper" : "$libdir/snowflake_postgresql",
-								   store_symbol, true, nullptr))());
-	}
+	store = load_store();
 	if (!is_connected)
 	{
 		begin_operation();
-		context.window_us = window_us();
+		context.window_us = claim_window_us();
 		if (!store->connect(&context, &problem))
 		{
 			show_failure(problem);
@@ -775,28 +710,6 @@ forget_latch(int, Datum)
 	shared()->keeper_latch.store(nullptr, std::memory_order_release);
 }
 
-/* The registry's encoding need not be this server's. */
-void
-make_ascii(char *text)
-{
-	for (char *c = text; *c != '\0'; c++)
-		*c = as_ascii(*c);
-}
-
-/* Fills the description of this server that others see in the registry. */
-void
-describe_server(Holder *me)
-{
-	strlcpy(me->nonce, shared()->registry.nonce, sizeof(me->nonce));
-	if (gethostname(me->host, sizeof(me->host)) != 0)
-		strlcpy(me->host, "unknown", sizeof(me->host));
-	me->host[sizeof(me->host) - 1] = '\0';
-	me->port = PostPortNumber;
-	strlcpy(me->data_directory, DataDir, sizeof(me->data_directory));
-	make_ascii(me->host);
-	make_ascii(me->data_directory);
-}
-
 }  // namespace
 
 }  // namespace snowflake
@@ -825,13 +738,10 @@ snowflake_keeper(Datum)
 
 	before_shmem_exit(forget_latch, Datum{0});
 	shared()->keeper_latch.store(MyLatch, std::memory_order_release);
-	context.address = &registry_address();
-	context.text = registry_setting();
-	context.group = registry_group_setting();
-	context.window_us = window_us();
+	fill_context(&context);
+	strlcpy(context.me.nonce, shared()->registry.nonce, sizeof(context.me.nonce));
 	context.wait = wait_for_store;
 	context.time_left = time_left;
-	describe_server(&context.me);
 
 	/* A keeper before this one has left a claim, and may have asked for more. */
 	grant = shared()->registry.grant;

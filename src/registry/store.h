@@ -1,14 +1,14 @@
 /*
  * store.h
- *		What a registry is to the keeper: a place that keeps claims, and changes
- *		one where it has not been changed since it was read.
+ *		What a registry is to the keeper, and to who reserves a number: a place that
+ *		keeps claims, and changes one where it has not been changed since it was read.
  *
- * Each kind of registry is a module of its own, which only the keeper loads: the
- * library that speaks to it is no business of other processes.  The module exports
- * one function, store_symbol, without arguments, which returns a const Store as a const void *.
+ * Each kind of registry is a module of its own, which only they load: the library
+ * that speaks to it is no business of other processes.  The module exports one
+ * function, store_symbol, without arguments, which returns a const Store as a const void *.
  *
- * A store waits through Keeper::wait() alone, so that the keeper can be stopped
- * at any moment, and no operation takes longer than the keeper allows, except
+ * A store waits through StoreContext::wait() alone, so that its user can be stopped
+ * at any moment, and no operation takes longer than the user allows, except
  * where a library looks up a name.  It reports no PostgreSQL errors: what went wrong
  * goes into the Problem.
  */
@@ -42,7 +42,7 @@ struct StoreContext
 	 * Waits until a socket is ready for events (WL_SOCKET_READABLE,
 	 * WL_SOCKET_WRITEABLE), at most timeout_ms.  Returns the events that are
 	 * ready, 0 when the timeout has passed, and -1 when the operation must be given
-	 * up: its time is over, or the keeper has something else to do.
+	 * up: its time is over, or its user has something else to do.
 	 */
 	int			(*wait) (int socket, int events, long timeout_ms);
 

@@ -228,3 +228,13 @@ $$;
 COMMENT ON FUNCTION snowflake_registry_write(text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
 	'writes a claim where it is still what was read, for the server that wants it';
 REVOKE ALL ON FUNCTION snowflake_registry_write(text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
+
+/*
+ * Reserves a node number that nobody ever claimed in this server's registry, for ids that are made at once and end
+ * before until; with -infinity only says whether it could be.  A rollback does not take it back.  False: there is no registry.
+ */
+CREATE FUNCTION snowflake_registry_reserve(node bigint, until timestamptz) RETURNS boolean
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_reserve(bigint, timestamptz) IS
+	'for snowflake_merge()''s own use: reserves a node number in the registry; who merges and is no superuser needs EXECUTE';
+REVOKE ALL ON FUNCTION snowflake_registry_reserve(bigint, timestamptz) FROM PUBLIC;

@@ -545,6 +545,78 @@ TEST(Decision, keeps_what_must_hold)
 }
 
 /*
+ * A reservation
+ */
+struct Reserving
+{
+	Claim		next{};
+	Verdict		verdict;
+
+	Reserving(const Claim &claim, int64_t until, const RegistryTime &registry = settled)
+		: verdict(decide_reservation(claim, registry, me, until, &next))
+	{
+	}
+};
+
+TEST(Reservation, of_a_number_that_nobody_had_is_a_claim_without_a_holder)
+{
+	Reserving	reserving(unknown_claim, 500);
+
+	ASSERT_EQ(reserving.verdict, Verdict::write);
+	EXPECT_TRUE(are_equal(reserving.next, {7, 1, 500, false, settled.clock_us, nobody, 0}));
+	EXPECT_EQ(reserving.next.holder.port, me.port);
+	EXPECT_TRUE(is_reservation(reserving.next));
+}
+
+TEST(Reservation, lies_below_whatever_is_granted_later)
+{
+	Reserving	reserving(unknown_claim, 500);
+	Granting	granting(reserving.next, 100);
+
+	ASSERT_EQ(granting.verdict, Verdict::write);
+	EXPECT_EQ(granting.grant.start_us, 500);
+	EXPECT_EQ(granting.grant.granted_until_us, 600);
+}
+
+TEST(Reservation, is_refused_for_a_number_that_was_ever_claimed)
+{
+	for (const Holder &holder : {nobody, other, me})
+		for (bool is_alive : {false, true})
+			for (int64_t until : {500, 700, 900})
+				EXPECT_EQ(Reserving(claim_of(holder, 1, 700, is_alive), until).verdict, Verdict::held);
+}
+
+TEST(Reservation, is_refused_until_the_registry_has_settled)
+{
+	EXPECT_EQ(Reserving(unknown_claim, 500, unsettled).verdict, Verdict::unsettled);
+	EXPECT_EQ(Reserving(claim_of(other, 4, 700, false), 500, unsettled).verdict, Verdict::held);
+}
+
+TEST(Reservation, is_refused_where_it_lies_too_far_ahead)
+{
+	constexpr RegistryTime strict = {1000, 200, 0};
+
+	EXPECT_EQ(Reserving(unknown_claim, 1200, strict).verdict, Verdict::write);
+	EXPECT_EQ(Reserving(unknown_claim, 1201, strict).verdict, Verdict::too_far);
+	EXPECT_EQ(Reserving(unknown_claim, INT64_MAX, strict).verdict, Verdict::too_far);
+}
+
+TEST(Reservation, is_told_from_all_that_had_a_holder)
+{
+	Granting	granting(unknown_claim, 500);
+	Claim		next{};
+
+	EXPECT_FALSE(is_reservation(unknown_claim));
+	EXPECT_FALSE(is_reservation(granting.next));
+	ASSERT_TRUE(decide_release(granting.next, me, 400, granting.grant, &next));
+	EXPECT_FALSE(is_reservation(next));
+	ASSERT_TRUE(decide_release(unknown_claim, me, 400, granting.grant, &next));
+	EXPECT_FALSE(is_reservation(next));
+	ASSERT_TRUE(decide_assertion(unknown_claim, granting.grant, &next));
+	EXPECT_FALSE(is_reservation(next));
+}
+
+/*
  * Choosing a number
  */
 int64_t

@@ -1,0 +1,132 @@
+/*
+ * client.cpp
+ *		What all who speak to the registry share.
+ */
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "registry/client.h"
+
+#include "postgres/settings.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+constexpr int64_t us_per_ms = 1000;
+
+/* The registry's encoding need not be this server's. */
+void
+make_ascii(char *text)
+{
+	for (char *c = text; *c != '\0'; c++)
+		*c = as_ascii(*c);
+}
+
+}  // namespace
+
+const Store *
+load_store()
+{
+	static const Store *store = nullptr;
+
+	if (store == nullptr)
+	{
+		bool		is_zookeeper = registry_address().kind == RegistryKind::zookeeper;
+
+		store = static_cast<const Store *>(reinterpret_cast<const void *(*) ()>(
+			load_external_function(is_zookeeper ? "$libdir/snowflake_zookeeper" : "$libdir/snowflake_postgresql",
+								   store_symbol, true, nullptr))());
+	}
+	return store;
+}
+
+void
+fill_context(StoreContext *context)
+{
+	Holder	   *me = &context->me;
+
+	context->address = &registry_address();
+	context->text = registry_setting();
+	context->group = registry_group_setting();
+	context->window_us = claim_window_us();
+	if (gethostname(me->host, sizeof(me->host)) != 0)
+		strlcpy(me->host, "unknown", sizeof(me->host));
+	me->host[sizeof(me->host) - 1] = '\0';
+	me->port = PostPortNumber;
+	strlcpy(me->data_directory, DataDir, sizeof(me->data_directory));
+	make_ascii(me->host);
+	make_ascii(me->data_directory);
+}
+
+int64_t
+claim_window_us()
+{
+	return claim_window_setting() * us_per_ms;
+}
+
+int
+wait_for_latch_or(int socket, int events, long timeout_ms)
+{
+	static uint32 event = 0;
+	const int	wanted = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (timeout_ms >= 0 ? WL_TIMEOUT : 0);
+
+	if (event == 0)
+		event = wait_event("SnowflakeRegistry");
+	if (socket >= 0 && events != 0)
+		return WaitLatchOrSocket(MyLatch, wanted | events, socket, timeout_ms, event);
+	return WaitLatch(MyLatch, wanted, timeout_ms, event);
+}
+
+bool
+read_store(const Store *store, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem)
+{
+	if (!store->read(node, claim_window_us(), claim, registry, problem))
+		return false;
+	if (registry->max_forward_jump_us == 0)
+		registry->max_forward_jump_us = int64_t{max_forward_jump_setting()} * 1000 * us_per_ms;
+	return true;
+}
+
+void
+set_holder(Problem *problem, const Claim &claim)
+{
+	snprintf(problem->text, sizeof(problem->text), "node number %llu is held by %.100s:%d, %.150s, since %s",
+			 static_cast<unsigned long long>(claim.node), claim.holder.host, claim.holder.port, claim.holder.data_directory,
+			 time_text(claim.since_us).text);
+}
+
+void
+set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const RegistryTime &registry, int64_t now_us)
+{
+	switch (verdict)
+	{
+		case Verdict::held:
+			set_holder(problem, claim);
+			return;
+		case Verdict::unsettled:
+			strlcpy(problem->text, "it was started, restored or failed over, and grants nothing anew until its holders have had time to renew",
+					sizeof(problem->text));
+			return;
+		case Verdict::too_far:
+			snprintf(problem->text, sizeof(problem->text),
+					 claim.generation == 0 ?
+					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s" :
+					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s, "
+					 "and node number %llu was granted up to %s",
+					 time_text(registry.clock_us).text, interval_text(registry.max_forward_jump_us).text, time_text(now_us).text,
+					 static_cast<unsigned long long>(claim.node), time_text(claim.granted_until_us).text);
+			return;
+		case Verdict::write:
+			return;
+	}
+}
+
+}  // namespace snowflake

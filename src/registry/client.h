@@ -1,0 +1,37 @@
+/*
+ * client.h
+ *		What all who speak to the registry share: the keeper, which holds this
+ *		server's claim, and snowflake_registry_reserve().
+ */
+#ifndef SNOWFLAKE_REGISTRY_CLIENT_H
+#define SNOWFLAKE_REGISTRY_CLIENT_H
+
+#include "registry/store.h"
+
+namespace snowflake __attribute__((visibility("hidden")))
+{
+
+/* Loads the module for the registry that is set, once. */
+const Store *load_store();
+
+/* Fills what the settings say, and this server's description for people; the nonce and the functions are the caller's. */
+void		fill_context(StoreContext *context);
+
+/* snowflake.claim_window */
+int64_t		claim_window_us();
+
+/* Waits for the latch, which is then still set, or the socket, where it is one, and for timeout_ms unless that is negative. */
+int			wait_for_latch_or(int socket, int events, long timeout_ms);
+
+/* Store::read(); a registry without a limit of its own for how far ahead a fence may lie has this server's. */
+bool		read_store(const Store *store, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem);
+
+/* Who holds a claim. */
+void		set_holder(Problem *problem, const Claim &claim);
+
+/* Why a claim is not written; now_us is what this server's clock reads. */
+void		set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const RegistryTime &registry, int64_t now_us);
+
+}  // namespace snowflake
+
+#endif
