@@ -76,6 +76,7 @@ BEGIN
 		ELSIF n = (SELECT s.node_id FROM @extschema@.snowflake_stat AS s) THEN
 			RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = format('node number %s is this server''s own', n), HINT = 'Give one that was never used.';
 		END IF;
+		PERFORM @extschema@.snowflake_registry_reserve(n, '-infinity');
 	END LOOP;
 END
 $$;
@@ -119,6 +120,30 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_merge_find_nodes(bigint) IS 'for snowflake_merge()''s own use: whether nodes occur in ids';
+
+/* Reserves the run's nodes, where there is a registry, up to the end of the newest new id's tick, or the start of the merge. */
+CREATE FUNCTION snowflake_merge_reserve_nodes(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	tick CONSTANT interval := (SELECT l.tick FROM @extschema@.snowflake_layout() AS l);
+	t record;
+	newest bigint;
+BEGIN
+	/* None is used up where another can't be had. */
+	FOR t IN SELECT u.node FROM @extschema@.snowflake_merge_runs AS r, unnest(r.nodes) AS u (node) WHERE r.run = run_ LOOP
+		IF NOT @extschema@.snowflake_registry_reserve(t.node, '-infinity') THEN
+			RETURN;
+		END IF;
+	END LOOP;
+	FOR t IN SELECT u.node, u.source, r.started_at FROM @extschema@.snowflake_merge_runs AS r, unnest(r.nodes) WITH ORDINALITY AS u (node, source) WHERE r.run = run_ LOOP
+		EXECUTE format('SELECT max(m.n1) FROM %s AS m WHERE m.source = %s AND m.n1 > %s AND @extschema@.snowflake_node(m.n1) = %s',
+					   @extschema@.snowflake_merge_relation(run_, 'map'), t.source, @extschema@.snowflake_merge_last_serial(), t.node) INTO newest;
+		PERFORM @extschema@.snowflake_registry_reserve(t.node, greatest(t.started_at, @extschema@.snowflake_timestamp(newest) + tick));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_reserve_nodes(bigint) IS 'for snowflake_merge()''s own use: reserves nodes in the registry';
 
 /* The number of the run that goes on, or of a new one, whose plan and maps are made. */
 CREATE FUNCTION snowflake_merge_start(sources_ name[], target_ name, nodes_ bigint[], batch_size_ int, dry_run boolean, given bigint) RETURNS bigint
@@ -183,6 +208,10 @@ BEGIN
 			WHERE p.run = run_ AND p.no = t.no;
 	END LOOP;
 	UPDATE @extschema@.snowflake_merge_runs AS r SET mapped_at = clock_timestamp() WHERE r.run = run_;
+	/* The last, since no rollback takes it back. */
+	IF NOT dry_run THEN
+		PERFORM @extschema@.snowflake_merge_reserve_nodes(run_);
+	END IF;
 	RETURN run_;
 END
 $$;
