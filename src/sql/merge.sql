@@ -380,8 +380,6 @@ COMMENT ON FUNCTION snowflake_merge_range(bigint, int, int, int, text) IS 'for s
 /* Copies one batch of one table of one source. */
 CREATE FUNCTION snowflake_merge_copy(run_ bigint, no_ int, source_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
-	/* By index, so that a batch takes a time that grows with its own size alone. */
-	SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -125,7 +125,7 @@ COMMENT ON FUNCTION snowflake_merge_rollback_start(bigint, boolean) IS 'for snow
 
 /* Takes back a batch of one table of one source. */
 CREATE FUNCTION snowflake_merge_uncopy(run_ bigint, no_ int, source_ int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
