@@ -95,6 +95,7 @@ tap:
 demo: all
 	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
 	PG_CONFIG='$(PG_CONFIG)' examples/demo/run
+	PG_CONFIG='$(PG_CONFIG)' examples/merge/run
 
 .PHONY: bench
 bench: all bench/build/constant.so

@@ -1,7 +1,19 @@
--- What snowflake_merge_check() finds, a line or two each.
+-- What snowflake_merge_check() finds, a line or two each.  All that is about keys which are not adopted yet is one.
 \pset format unaligned
 \pset tuples_only
-SELECT concat(severity, ': ', concat_ws(', ', "table", object), ': ', problem, ' (' || count, ', such as ' || example,
-			  CASE WHEN count IS NOT NULL THEN ')' END, E'\n    ' || nullif(advice, ''))
-FROM snowflake_merge_check('{camelot}', 'public')
-ORDER BY array_position('{error,warning,info}', severity), "table", object, problem;
+WITH found AS MATERIALIZED (
+	SELECT severity, concat_ws(', ', "table", object) AS place, problem, count, example, advice,
+		advice LIKE '%snowflake\_adopt(%' IS TRUE AS is_key
+	FROM snowflake_merge_check('{camelot}', 'public')
+), line AS (
+	SELECT severity, '' AS place,
+		format(E'%s columns can\'t hold snowflake ids, such as %s\n    %s', count(*), min(place), min(advice)) AS text
+	FROM found WHERE is_key GROUP BY severity
+	UNION ALL
+	SELECT severity, place,
+		concat(nullif(place, '') || ': ', problem, ' (' || nullif(concat_ws(', such as ', count, example), '') || ')',
+			   E'\n    ' || replace(nullif(advice, ''), E'\n', E'\n    '))
+	FROM found WHERE NOT is_key
+)
+SELECT concat(severity, ': ', text) FROM line
+ORDER BY array_position('{error,warning,info}', severity), place, text;

@@ -1,6 +1,10 @@
--- What a reader can follow by name.  The psql variable run is the merge's number.
+-- What a reader can follow by name.  The psql variables: run is the merge's number, node the number that the source's rows got.
+\echo Whose ids they are, and when players were born:
+SELECT coalesce(node::text, 'serial') AS node, ids, first_time::date AS first, last_time::date AS last, remark FROM snowflake_audit('players', 'id');
+
 \echo Who was renamed, and is somebody else now than the player of that name:
-SELECT r.old_value AS "was", p.name AS "is", p.class, p.level, p.gold, o.class AS "the other's", o.level, o.gold
+SELECT r.old_value AS "was", p.name AS "is", p.class, p.level, p.gold,
+	format('%s of level %s with %s gold', o.class, o.level, o.gold) AS "the other one"
 FROM snowflake_merge_records AS r
 	JOIN players AS p ON p.id::text = r.new_key
 	JOIN players AS o ON o.name = r.old_value
@@ -27,7 +31,7 @@ GROUP BY a.id ORDER BY a.email LIMIT 3;
 SELECT m.sender_type, CASE m.sender_type WHEN 'player' THEN coalesce(s.name, 'left the game') ELSE 'number ' || m.sender_id END AS sender,
 	r.name AS reader, m.subject, m.sent_at::date AS sent, t.code AS item
 FROM (SELECT m.*, row_number() OVER (PARTITION BY m.sender_type, m.sender_id IS NULL, m.item_id IS NULL ORDER BY m.id) AS n FROM mail AS m
-	  WHERE snowflake_node(m.id) = :node AND snowflake_timestamp(m.id) > '2020-01-01') AS m
+	  WHERE m.id > 2147483647 AND snowflake_node(m.id) = :node) AS m
 	JOIN players AS r ON r.id = m.recipient_id
 	LEFT JOIN players AS s ON m.sender_type = 'player' AND s.id = m.sender_id
 	LEFT JOIN (items AS i JOIN item_templates AS t ON t.id = i.template_id) ON i.id = m.item_id
