@@ -305,7 +305,7 @@ BEGIN
 														  map_step, copy_step, cyclic)
 	SELECT run_, row_number() OVER (ORDER BY p.step, m.step, c.oid), c.oid, c.role,
 		CASE WHEN n.attname IS NOT NULL AND c.role <> 'same_id' THEN 'id' WHEN k.names IS NOT NULL OR n.attname IS NOT NULL THEN 'key' ELSE 'none' END,
-		CASE WHEN n.attname IS NOT NULL AND c.role <> 'same_id' THEN ARRAY[n.attname] ELSE coalesce(k.names, ARRAY[n.attname], '{}') END,
+		CASE WHEN n.attname IS NOT NULL AND c.role <> 'same_id' THEN ARRAY[n.attname] ELSE coalesce(k.names, array_remove(ARRAY[n.attname], NULL)) END,
 		c.natural_key, c.accept, c.ignored_columns, t.attname, m.step, p.step, p.cyclic
 	FROM relation AS c
 		JOIN copy_order AS p ON p.relation = c.oid
