@@ -545,7 +545,7 @@ TEST(Decision, keeps_what_must_hold)
 }
 
 /*
- * A reservation
+ * The reservation of a number
  */
 struct Reserving
 {
@@ -558,7 +558,7 @@ struct Reserving
 	}
 };
 
-TEST(Reservation, of_a_number_that_nobody_had_is_a_claim_without_a_holder)
+TEST(NumberReservation, of_a_number_that_nobody_had_is_a_claim_without_a_holder)
 {
 	Reserving	reserving(unknown_claim, 500);
 
@@ -568,7 +568,7 @@ TEST(Reservation, of_a_number_that_nobody_had_is_a_claim_without_a_holder)
 	EXPECT_TRUE(is_reservation(reserving.next));
 }
 
-TEST(Reservation, lies_below_whatever_is_granted_later)
+TEST(NumberReservation, lies_below_whatever_is_granted_later)
 {
 	Reserving	reserving(unknown_claim, 500);
 	Granting	granting(reserving.next, 100);
@@ -578,7 +578,7 @@ TEST(Reservation, lies_below_whatever_is_granted_later)
 	EXPECT_EQ(granting.grant.granted_until_us, 600);
 }
 
-TEST(Reservation, is_refused_for_a_number_that_was_ever_claimed)
+TEST(NumberReservation, is_refused_for_a_number_that_was_ever_claimed)
 {
 	for (const Holder &holder : {nobody, other, me})
 		for (bool is_alive : {false, true})
@@ -586,13 +586,13 @@ TEST(Reservation, is_refused_for_a_number_that_was_ever_claimed)
 				EXPECT_EQ(Reserving(claim_of(holder, 1, 700, is_alive), until).verdict, Verdict::held);
 }
 
-TEST(Reservation, is_refused_until_the_registry_has_settled)
+TEST(NumberReservation, is_refused_until_the_registry_has_settled)
 {
 	EXPECT_EQ(Reserving(unknown_claim, 500, unsettled).verdict, Verdict::unsettled);
 	EXPECT_EQ(Reserving(claim_of(other, 4, 700, false), 500, unsettled).verdict, Verdict::held);
 }
 
-TEST(Reservation, is_refused_where_it_lies_too_far_ahead)
+TEST(NumberReservation, is_refused_where_it_lies_too_far_ahead)
 {
 	constexpr RegistryTime strict = {1000, 200, 0};
 
@@ -601,7 +601,7 @@ TEST(Reservation, is_refused_where_it_lies_too_far_ahead)
 	EXPECT_EQ(Reserving(unknown_claim, INT64_MAX, strict).verdict, Verdict::too_far);
 }
 
-TEST(Reservation, is_told_from_all_that_had_a_holder)
+TEST(NumberReservation, is_told_from_all_that_had_a_holder)
 {
 	Granting	granting(unknown_claim, 500);
 	Claim		next{};
