@@ -33,7 +33,7 @@ DROP SCHEMA ids;
 CREATE EXTENSION snowflake;
 CREATE EXTENSION snowflake;
 
--- what the planner is told: v STABLE without a layout, i IMMUTABLE with one
+-- what the planner is told, of what is not for the extension's own use: v STABLE without a layout, i IMMUTABLE with one
 SELECT p.oid::regprocedure AS function,
 	pg_get_function_result(p.oid) AS result,
 	p.provolatile AS volatile, p.proparallel AS parallel, p.proisstrict AS strict,
@@ -41,7 +41,7 @@ SELECT p.oid::regprocedure AS function,
 FROM pg_proc p
 	JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-WHERE e.extname = 'snowflake'
+WHERE e.extname = 'snowflake' AND coalesce(obj_description(p.oid, 'pg_proc'), '') NOT LIKE 'for %'
 ORDER BY p.oid::regprocedure::text COLLATE "C";
 
 -- everything says what it is
