@@ -202,7 +202,9 @@ BEGIN
 	PERFORM @extschema@.snowflake_merge_refuse(run_);
 	PERFORM @extschema@.snowflake_merge_index_map(run_, p.no) FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.kind <> 'none';
 
-	FOR t IN SELECT p.no, p.relation FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ LOOP
+	FOR t IN SELECT p.no, p.relation FROM @extschema@.snowflake_merge_plan_tables AS p
+		WHERE p.run = run_ AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+	LOOP
 		EXECUTE format('SELECT count(*) FROM %s', @extschema@.snowflake_merge_only(t.relation)) INTO n;
 		UPDATE @extschema@.snowflake_merge_plan_tables AS p SET former_rows = n, former_state = @extschema@.snowflake_merge_state(t.relation)
 			WHERE p.run = run_ AND p.no = t.no;

@@ -605,7 +605,9 @@ BEGIN
 	SELECT t.*, c.relname INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t JOIN pg_class AS c ON c.oid = t.relation
 		WHERE t.run = run_ AND t.no = no_;
 	FOR con IN
-		SELECT k.label, format('(%s) IS FALSE', k.expression) AS violated, 'rows as they become violate the CHECK' AS problem
+		SELECT k.label, format('(%s) IS FALSE', k.expression) AS violated, 'rows as they become violate the CHECK' AS problem,
+			'New ids are in order of time: without a declared time of creation of what the columns refer to, they are in the order of the old ones. '
+				'Else change these rows in the source, or put a view that leaves them out in its place.' AS advice
 		FROM @extschema@.snowflake_merge_checks(plan.relation) AS k
 		WHERE EXISTS (SELECT FROM unnest(k.names) AS n (name)
 					  WHERE n.name = ANY (plan.key)
@@ -620,7 +622,8 @@ BEGIN
 				(SELECT string_agg(format('t."merge e%s" OPERATOR(%I.%s) (%s)', o.n, s.nspname, p.oprname, pg_get_indexdef(c.conindid, o.n::int, true)), ' AND ')
 				 FROM unnest(c.conexclop) WITH ORDINALITY AS o (operator, n) JOIN pg_operator AS p ON p.oid = o.operator
 				 JOIN pg_namespace AS s ON s.oid = p.oprnamespace)) || coalesce(' AND (' || pg_get_expr(i.indpred, i.indrelid) || ')', ''),
-			'rows clash with the target''s in the exclusion constraint'
+			'rows clash with the target''s in the exclusion constraint',
+			'Change these rows in the source, or put a view that leaves them out in its place.'
 		FROM pg_constraint AS c JOIN pg_index AS i ON i.indexrelid = c.conindid
 		WHERE c.conrelid = plan.relation AND c.contype = 'x'
 	LOOP
@@ -630,8 +633,7 @@ BEGIN
 			@extschema@.snowflake_merge_all_rows(run_, no_, @extschema@.snowflake_merge_key_text('"merge o#"', plan.key), con.violated))
 		LOOP
 			PERFORM @extschema@.snowflake_merge_find(run_, 'error', (SELECT r.sources[find.source] FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_),
-				plan.relation::text, con.label, con.problem, find.count, find.example,
-				'Change these rows in the source, or put a view that leaves them out in its place.');
+				plan.relation::text, con.label, con.problem, find.count, find.example, con.advice);
 		END LOOP;
 	END LOOP;
 END

@@ -92,6 +92,24 @@ BEGIN
 	END IF;
 	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r."table", r.object, r.count, r.example), E'\n' ORDER BY r."table", r.object) INTO problems
 		FROM @extschema@.snowflake_merge_newer_references(run_) AS r;
+	/* Ranks come back, unless newer rows have them. */
+	FOR t IN SELECT p.*, u.label, u.changed, @extschema@.snowflake_merge_relation(run_, 'rank_' || p.no) AS ranks,
+			coalesce((SELECT string_agg(format(' AND t.%s IS NOT DISTINCT FROM f.%s', btrim(e, '()'), btrim(e, '()')), '') FROM unnest(u.expressions) AS e
+					  WHERE e <> '(' || quote_ident(u.changed) || ')'), '') AS same_others
+		FROM @extschema@.snowflake_merge_plan_tables AS p, @extschema@.snowflake_merge_unique(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'order' AND to_regclass(@extschema@.snowflake_merge_relation(run_, 'rank_' || p.no)) IS NOT NULL
+	LOOP
+		EXECUTE format('SELECT count(*), min(%s) FROM %s AS r JOIN %s AS f ON %s AND f.%I = r.new JOIN %s AS t ON t.%I = r.old%s '
+			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND %s) AND NOT EXISTS (SELECT FROM %s AS o WHERE %s AND t.%I = o.new)',
+			@extschema@.snowflake_merge_key_text('t.@', t.key), t.ranks, @extschema@.snowflake_merge_only(t.relation),
+			@extschema@.snowflake_merge_key_list('f.@ = r.n#', t.key, ' AND '), t.changed, @extschema@.snowflake_merge_only(t.relation), t.changed, t.same_others,
+			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('m.n# = t.@', t.key, ' AND '),
+			t.ranks, @extschema@.snowflake_merge_key_list('o.n# = t.@', t.key, ' AND '), t.changed) INTO n, example;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = format('cannot take merge %s back, as newer rows have ranks that come back', run_),
+				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = format('Give these rows another %I.', t.changed);
+		END IF;
+	END LOOP;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = format('cannot take merge %s back, as rows that it did not bring refer to rows that it brought', run_),
 			DETAIL = problems, HINT = 'Delete these rows, or let them refer to others.';
