@@ -1,0 +1,135 @@
+# A merge that is killed, whose source goes away, that is cancelled: the same CALL goes on where it stopped, and what comes of
+# it is what an undisturbed merge makes of the same rows.
+#
+# A merge is disturbed while it inserts a row, in the middle of a batch, or at some number of rows, both by chance.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Merge;
+use Test::More;
+
+my $merge = Snowflake::Merge->new;
+my $server = $merge->server;
+my $batch_size = 20;
+my $statement = $merge->call_sql(batch_size => $batch_size);
+my $done = q{(SELECT coalesce(sum(rows_done), 0) FROM snowflake_merge_progress)};
+my $to_do = q{(SELECT coalesce(sum(rows_to_do), 0) FROM snowflake_merge_progress)};
+
+# Without a disturbance.
+$merge->ready($_) foreach qw(quiet killed torn);
+$merge->call('quiet', batch_size => $batch_size);
+$merge->is_merged('quiet', 'undisturbed');
+
+my $total = $merge->sql('quiet', "SELECT $done");
+
+cmp_ok($total, '>', 50 * $batch_size, "there are $total rows to do");
+
+sub as_undisturbed
+{
+	my ($database, $name) = @_;
+
+	is($merge->sql($database, q{SELECT string_agg(state, ' ') FROM snowflake_merge_runs}), 'done', "$name: one run, which is done");
+	is($merge->sql($database, 'SELECT * FROM snowflake_merge_verify((SELECT run FROM snowflake_merge_runs))'), '', "$name: it is verified");
+	$merge->is_merged($database, $name);
+	is_deeply($merge->natural($database), $merge->natural('quiet'), "$name: rows as of an undisturbed merge");
+	is_deeply($merge->counts($database), $merge->counts('quiet'), "$name: as many");
+	is_deeply($merge->policed($database), $merge->policed('quiet'), "$name: what the policies made of them too");
+	is($merge->sql($database, 'SELECT run FROM snowflake_merge_runs'), $merge->call($database, batch_size => $batch_size), "$name: it is not repeated");
+	return;
+}
+
+# Killed, ten times.
+my $rounds = 10;
+
+srand($merge->{seed});
+$merge->allow_stops('killed');
+foreach my $round (1 .. $rounds)
+{
+	my $before = $merge->sql('killed', "SELECT $done");
+	my $within_batch = $round % 2;
+	my $holder;
+	my $until;
+
+	if ($within_batch)
+	{
+		$merge->stop_at('killed', 3 * (1 + $rounds - $round)) or die 'no row is left to be stopped at';
+		$holder = $merge->hold('killed');
+		$until = $Snowflake::Merge::stopped;
+	}
+	else
+	{
+		$until = "$done >= " . int($before + 1 + rand($total - $before) / (2 + $rounds - $round));
+	}
+
+	my $call = $merge->start_merge('killed', $statement);
+
+	ok($merge->wait_for('killed', $until, $call), "round $round: the merge goes on") or diag($call->{err});
+
+	my $reached = $merge->sql('killed', "SELECT $done");
+
+	if ($round % 4 < 2)
+	{
+		my $pid = $merge->sql('killed', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'merge'});
+
+		ok(kill('KILL', $pid), "round $round: it is killed, " . ($within_batch ? 'in a batch ' : '') . "after $reached of $total rows");
+		ok(!$merge->finish_merge($call), "round $round: it is no more");
+		$server->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'the server did not come back';
+	}
+	else
+	{
+		$server->stop('immediate');
+		ok(!$merge->finish_merge($call), "round $round: the server is stopped, " . ($within_batch ? 'in a batch ' : '') . "after $reached of $total rows");
+		$server->start;
+	}
+	# Its session has ended with the server.
+	eval { $holder->quit } if $holder;
+	$merge->sql('killed', 'TRUNCATE watch.stops') if $within_batch;
+	cmp_ok($merge->sql('killed', "SELECT $done"), '>=', $reached, "round $round: what was done is done");
+}
+$merge->call('killed', batch_size => $batch_size);
+as_undisturbed('killed', 'killed');
+
+# Cancelled, its session ended, its source gone; at the first of so many rows of a source.
+sub disturb
+{
+	my ($name, $count, $from, $error, $disturb) = @_;
+
+	$merge->stop_at('torn', $count, 0, $from) or die 'no row is left to be stopped at';
+
+	my $holder = $merge->hold('torn');
+	my $call = $merge->start_merge('torn', $statement);
+
+	ok($merge->wait_for('torn', $Snowflake::Merge::stopped, $call), "$name: the merge goes on") or diag($call->{err});
+	$disturb->();
+	$holder->quit;
+	ok(!$merge->finish_merge($call), "$name: the call fails");
+	like($call->{err}, $error, "$name: it says why");
+	is($merge->sql('torn', 'SELECT count(*) FROM snowflake_merge_runs WHERE finished_at IS NULL'), 1, "$name: the run is not finished");
+	$merge->sql('torn', 'TRUNCATE watch.stops');
+	return;
+}
+
+# What cancels or ends the merge.
+sub by
+{
+	my ($function) = @_;
+
+	return sub { $merge->sql('torn', "SELECT $function(pid) FROM pg_stat_activity WHERE application_name = 'merge'") };
+}
+
+my $cancelled = qr/canceling statement due to user request/;
+my $gone = qr/could not connect|terminat|connection/;
+
+$merge->allow_stops('torn');
+disturb('cancelled', 4, 'west', $cancelled, by('pg_cancel_backend'));
+disturb('session ended', 3, 'west', qr/terminating connection/, by('pg_terminate_backend'));
+disturb('source gone', 2, 'East', $gone, sub { $merge->far->stop('immediate') });
+$merge->refuses('torn', $statement, $gone, 'source not there');
+$merge->far->start;
+disturb('cancelled, with rows of the other source', 1, 'East', $cancelled, by('pg_cancel_backend'));
+$merge->call('torn', batch_size => $batch_size);
+as_undisturbed('torn', 'torn');
+
+done_testing();
