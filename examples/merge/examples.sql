@@ -1,6 +1,7 @@
 -- What a reader can follow by name.  The psql variables: run is the merge's number, node the number that the source's rows got.
 \echo Whose ids they are, and when players were born:
-SELECT coalesce(node::text, 'serial') AS node, ids, first_time::date AS first, last_time::date AS last, remark FROM snowflake_audit('players', 'id');
+SELECT coalesce(node::text, 'serial') AS node, ids, first_time::date AS first, last_time::date AS last, remark
+FROM snowflake_audit('players', 'id');
 
 \echo Who was renamed, and is somebody else now than the player of that name:
 SELECT r.old_value AS "was", p.name AS "is", p.class, p.level, p.gold,

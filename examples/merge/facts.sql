@@ -6,7 +6,7 @@ SET timezone = 'UTC';
 CREATE TEMP VIEW came AS
 	SELECT m.source, m."table"::regclass AS relation, m.new_key, r.old_value
 	FROM snowflake_merge_map AS m
-		LEFT JOIN snowflake_merge_records AS r ON r.run = m.run AND r.source = m.source AND r."table"::regclass = m."table"::regclass AND r.new_key = m.new_key
+		LEFT JOIN snowflake_merge_records AS r ON r.run = m.run AND r.source = m.source AND r."table" = m."table" AND r.new_key = m.new_key
 			AND r.policy = 'suffix'
 	WHERE m.run = :run AND m.action = 'copied';
 CREATE TEMP VIEW player AS
@@ -20,9 +20,11 @@ CREATE TEMP VIEW player AS SELECT id, concat(:'server', '/', name) AS name FROM 
 CREATE TEMP VIEW guild AS SELECT id, concat(:'server', '/', name) AS name FROM guilds;
 \endif
 CREATE TEMP VIEW item AS
-	SELECT i.id, i.owner_id, concat_ws(' ', i.quantity, t.code, 'of', i.created_at) AS what FROM items AS i JOIN item_templates AS t ON t.id = i.template_id;
+	SELECT i.id, i.owner_id, concat_ws(' ', i.quantity, t.code, 'of', i.created_at) AS what
+	FROM items AS i JOIN item_templates AS t ON t.id = i.template_id;
 
-SELECT concat_ws(' ', n.name, 'of', a.email, 'is a', p.class, 'of level', p.level, 'with', p.gold, 'gold, born', p.created_at, 'in', coalesce(g.name, 'no guild'))
+SELECT concat_ws(' ', n.name, 'of', a.email, 'is a', p.class, 'of level', p.level, 'with', p.gold, 'gold, born', p.created_at,
+	'in', coalesce(g.name, 'no guild'))
 FROM players AS p JOIN player AS n USING (id) JOIN accounts AS a ON a.id = p.account_id LEFT JOIN guild AS g ON g.id = p.guild_id;
 
 SELECT concat_ws(' ', n.name, 'was founded', g.founded_at, 'and is led by', l.name)

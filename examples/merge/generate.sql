@@ -12,22 +12,25 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT ('x' || left(md5(seed || '/' || what || '/' 
 -- in an order that the seed gives (30 * any + 7 and 30^3 have no common divisor).
 CREATE FUNCTION pg_temp.syllables(i bigint) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-	SELECT split_part('Al Ar Be Bran Ca Cor Da Dra El Er Fa Fin Ga Gor Ha Il Ka Kor La Lo Ma Mor Na Or Ra Sa Tha Ul Va Za', ' ', 1 + (i % 30)::int)
-		|| split_part('ba bri ca da dri el fa ga gri in ka la len li lo ma mi na nor ra ri ro sa sha tan the ti va wy za', ' ', 1 + (i / 30 % 30)::int)
-		|| split_part('bar dan das del dor dra fel gar grim hild las leth lin mar mir mon nar nia nor rac ras rin ros sil stan thas thor var wen wyn',
-					  ' ', 1 + (i / 900 % 30)::int)
+	SELECT split_part('Al Ar Be Bran Ca Cor Da Dra El Er Fa Fin Ga Gor Ha Il Ka Kor La Lo Ma Mor Na Or Ra Sa Tha Ul Va Za',
+					  ' ', 1 + (i % 30)::int)
+		|| split_part('ba bri ca da dri el fa ga gri in ka la len li lo ma mi na nor ra ri ro sa sha tan the ti va wy za',
+					  ' ', 1 + (i / 30 % 30)::int)
+		|| split_part('bar dan das del dor dra fel gar grim hild las leth lin mar mir mon nar nia nor rac ras rin ros sil stan thas thor '
+					  'var wen wyn', ' ', 1 + (i / 900 % 30)::int)
 $$;
 CREATE FUNCTION pg_temp.name(seed int, what text, n bigint) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-	SELECT pg_temp.syllables(((30 * pg_temp.die(seed, what || ' step', 0, 900) + 7) * n + pg_temp.die(seed, what || ' first', 0, 27000)) % 27000)
+	SELECT pg_temp.syllables(
+			((30 * pg_temp.die(seed, what || ' step', 0, 900) + 7) * n + pg_temp.die(seed, what || ' first', 0, 27000)) % 27000)
 		|| coalesce(nullif(n / 27000, 0)::text, '')
 $$;
 CREATE FUNCTION pg_temp.two_words(i bigint) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-	SELECT split_part('Black Blue Broken Crimson Dark Eternal Fallen Golden Hidden Iron Last Lost Mad Noble Old Red Royal Silent Silver Wild',
-					  ' ', 1 + (i % 20)::int)
-		|| ' ' || split_part('Arrows Blades Crows Dawn Dragons Eagles Flames Foxes Guards Hands Knights Lions Moons Ravens Roses Shields Stars Storms '
-							 'Towers Wolves', ' ', 1 + (i / 20)::int)
+	SELECT split_part('Black Blue Broken Crimson Dark Eternal Fallen Golden Hidden Iron Last Lost Mad Noble Old Red Royal Silent '
+					  'Silver Wild', ' ', 1 + (i % 20)::int)
+		|| ' ' || split_part('Arrows Blades Crows Dawn Dragons Eagles Flames Foxes Guards Hands Knights Lions Moons Ravens Roses '
+							 'Shields Stars Storms Towers Wolves', ' ', 1 + (i / 20)::int)
 $$;
 CREATE FUNCTION pg_temp.guild_name(seed int, n bigint) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
@@ -41,7 +44,8 @@ INSERT INTO seasons VALUES (1, '2025-01-01'), (2, '2025-03-01');
 -- What all servers have, in another order on each, and an event's own items.  A wrong name was put right on later servers.
 INSERT INTO item_templates (code, name, power)
 	SELECT code,
-		CASE WHEN code = 'bow_long' AND :seed % 2 = 0 THEN 'Longe Bow' ELSE initcap(split_part(code, '_', 2) || ' ' || split_part(code, '_', 1)) END,
+		CASE WHEN code = 'bow_long' AND :seed % 2 = 0 THEN 'Longe Bow'
+			ELSE initcap(split_part(code, '_', 2) || ' ' || split_part(code, '_', 1)) END,
 		10 * power
 	FROM string_to_table('sword_short sword_long sword_great axe_battle axe_hand bow_short bow_long staff_oak staff_ash wand_bone wand_ivory '
 						 'shield_round shield_tower helm_iron helm_leather boots_iron boots_leather ring_silver ring_gold amulet_jade '
@@ -112,7 +116,7 @@ INSERT INTO friendships (lo, hi, since)
 
 INSERT INTO chat_log (sent_at, player_id, guild_id, message)
 	SELECT c.sent_at, p.id, CASE WHEN pg_temp.die(:seed, 'channel', c.n, 2) = 0 THEN p.guild_id END,
-		(ARRAY['Hello!', 'Anyone for the tower?', 'Selling a horse', 'gg', 'Who has a potion?', 'Good night'])[1 + pg_temp.die(:seed, 'says', c.n, 6)]
+		split_part('Hello!/Who comes to the tower?/Selling a horse/gg/Any potions?/Good night', '/', 1 + pg_temp.die(:seed, 'says', c.n, 6)::int)
 			|| ' (' || c.n || ')'
 	FROM (SELECT n, date_trunc('second', timestamptz '2025-01-01' + n * (interval '89 days' / :messages)) AS sent_at
 		  FROM generate_series(1, :messages) AS n) AS c
