@@ -696,7 +696,8 @@ BEGIN
 		END LOOP;
 	END IF;
 	BEGIN
-		EXECUTE format('CREATE UNIQUE INDEX ON %s (source, %s)', map, @extschema@.snowflake_merge_key_list('o#', plan.key));
+		/* The source last, as it tells the least. */
+		EXECUTE format('CREATE UNIQUE INDEX ON %s (%s, source)', map, @extschema@.snowflake_merge_key_list('o#', plan.key));
 	EXCEPTION WHEN unique_violation THEN
 		GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
 		RAISE EXCEPTION USING ERRCODE = 'unique_violation',
