@@ -32,6 +32,7 @@ DECLARE
 	gone bigint;
 	unmapped_rows bigint;
 	key_text text;
+	is_own CONSTANT text := 'm.action IN (''c'', ''r'')';		-- has values of the source
 BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	SELECT s.relation INTO STRICT source_relation FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
@@ -59,19 +60,16 @@ BEGIN
 		FROM @extschema@.snowflake_merge_plan_references AS r
 		WHERE r.run = run_ AND r.no = no_ AND r.dangling = 'error' AND r.path IS NULL AND NOT r.elements AND r.name <> ALL (plan.key) AND r.name::text = ANY (parts.names);
 
+	unmapped := coalesce(is_own || ' AND (' || unmapped || ')', 'false');
 	EXECUTE format('SELECT count(*) FROM %s', @extschema@.snowflake_merge_only(source_relation)) INTO in_source;
 	EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.source = %s', map, source_) INTO in_map;
-	/* Grouped by what is wrong, so that it is computed once for each row. */
+	/* What is dear to compute, whether a row differs, stands here once. */
 	EXECUTE format(
-		'SELECT coalesce(sum(y.n), 0), coalesce(sum(y.n) FILTER (WHERE y.wrong = 1), 0), coalesce(sum(y.n) FILTER (WHERE y.wrong = 2), 0), '
-		'coalesce(sum(y.n) FILTER (WHERE y.wrong = 3), 0), coalesce(sum(y.n) FILTER (WHERE y.unmapped), 0), '
-		'min(y.key::text) FILTER (WHERE y.wrong > 0 OR y.unmapped) FROM ('
-		'SELECT x.wrong, x.unmapped, count(*) AS n, min(x.key) AS key FROM (SELECT %s AS key, %s AS unmapped, '
-		'CASE WHEN m.action IN (''c'', ''r'') AND t.%I IS NULL THEN 1 WHEN m.action IN (''c'', ''r'') AND %s THEN 2 WHEN m.action IN (''m'', ''k'') AND t.%I IS NULL THEN 3 ELSE 0 END AS wrong '
-		'FROM %s LEFT JOIN %s AS t ON %s) AS x GROUP BY x.wrong, x.unmapped) AS y',
-		CASE WHEN plan.kind = 'id' THEN 'm.o1' ELSE key_text END, coalesce('m.action IN (''c'', ''r'') AND (' || unmapped || ')', 'false'),
-		plan.key[1], differs, plan.key[1], parts.origin, @extschema@.snowflake_merge_only(plan.relation),
-		@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '))
+		'SELECT count(*), count(*) FILTER (WHERE %s AND t.%I IS NULL), count(*) FILTER (WHERE %s AND t.%I IS NOT NULL AND %s), '
+		'count(*) FILTER (WHERE m.action IN (''m'', ''k'') AND t.%I IS NULL), count(*) FILTER (WHERE %s), '
+		'min(%s) FILTER (WHERE m.action <> ''s'' AND t.%I IS NULL OR %s) FROM %s LEFT JOIN %s AS t ON %s',
+		is_own, plan.key[1], is_own, plan.key[1], differs, plan.key[1], unmapped, key_text, plan.key[1], unmapped,
+		parts.origin, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '))
 		INTO joined, missing, differing, gone, unmapped_rows, example;
 	IF missing > 0 THEN
 		problem := 'rows are missing in the target';
