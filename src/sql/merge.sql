@@ -305,7 +305,7 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_refuse_missing(regclass, bigint[], text[]) IS 'for snowflake_merge()''s own use: an error where rows are missing';
 
-/* Gives the target's rows their new ranks, or (back) the former ones: over values that no row has, as they are unique. */
+/* Gives the target's rows their new ranks, or (back) the former ones: over null, or values that no row has, as they are unique. */
 CREATE FUNCTION snowflake_merge_apply_ranks(run_ bigint, no_ int, back boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -314,6 +314,7 @@ DECLARE
 	plan record;
 	changed name;
 	rank CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'rank_' || no_);
+	nullable boolean;
 	offset_ bigint;
 	same text;
 BEGIN
@@ -323,12 +324,14 @@ BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	SELECT c.name INTO STRICT changed FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_ AND c.changed_by = 'order';
 	same := @extschema@.snowflake_merge_key_list('t.@ = r.n#', plan.key, ' AND ');
+	SELECT NOT a.attnotnull INTO nullable FROM pg_attribute AS a WHERE a.attrelid = plan.relation AND a.attname = changed;
 	EXECUTE format('SELECT greatest((SELECT max(%I) FROM %s), (SELECT max(greatest(r.old, r.new)) FROM %s AS r))', changed,
 				   @extschema@.snowflake_merge_only(plan.relation), rank) INTO offset_;
-	EXECUTE format('UPDATE %s AS t SET %I = t.%I + %s FROM %s AS r WHERE %s AND t.%I = r.%I', @extschema@.snowflake_merge_only(plan.relation),
-				   changed, changed, offset_, rank, same, changed, CASE WHEN back THEN 'new' ELSE 'old' END);
-	EXECUTE format('UPDATE %s AS t SET %I = r.%I FROM %s AS r WHERE %s AND t.%I = r.%I + %s', @extschema@.snowflake_merge_only(plan.relation),
-				   changed, CASE WHEN back THEN 'old' ELSE 'new' END, rank, same, changed, CASE WHEN back THEN 'new' ELSE 'old' END, offset_);
+	EXECUTE format('UPDATE %s AS t SET %I = %s FROM %s AS r WHERE %s AND t.%I = r.%I', @extschema@.snowflake_merge_only(plan.relation),
+				   changed, CASE WHEN nullable THEN 'NULL' ELSE format('t.%I + %s', changed, offset_) END, rank, same, changed, CASE WHEN back THEN 'new' ELSE 'old' END);
+	EXECUTE format('UPDATE %s AS t SET %I = r.%I FROM %s AS r WHERE %s AND %s', @extschema@.snowflake_merge_only(plan.relation),
+				   changed, CASE WHEN back THEN 'old' ELSE 'new' END, rank, same,
+				   CASE WHEN nullable THEN format('t.%I IS NULL', changed) ELSE format('t.%I = r.%I + %s', changed, CASE WHEN back THEN 'new' ELSE 'old' END, offset_) END);
 END
 $$;
 COMMENT ON FUNCTION snowflake_merge_apply_ranks(bigint, int, boolean) IS 'for snowflake_merge()''s own use: gives the target''s rows their new ranks';

@@ -207,8 +207,9 @@ COMMENT ON FUNCTION snowflake_merge_checks(regclass) IS 'for snowflake_merge()''
 CREATE FUNCTION snowflake_merge_all_rows(run_ bigint, no_ int, list text, predicate text) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT string_agg(format('SELECT %s AS "merge source", %s FROM (%s) AS %I WHERE "merge action" IN (''c'', ''r'')%s', s.source, list,
-							 @extschema@.snowflake_merge_rows(run_, no_, s.source), c.relname, ' AND (' || predicate || ')'),
+	SELECT string_agg(format('SELECT %s AS "merge source", %s FROM (%s) AS %I WHERE %s%s', s.source, list,
+							 @extschema@.snowflake_merge_rows(run_, no_, s.source), c.relname,
+							 CASE WHEN t.kind = 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END, ' AND (' || predicate || ')'),
 					  ' UNION ALL ' ORDER BY s.source)
 	FROM @extschema@.snowflake_merge_plan_sources AS s
 		JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.no = no_
@@ -322,7 +323,7 @@ BEGIN
 	CASE policy
 	WHEN 'match', 'same_id', 'keep_target', 'keep_source' THEN
 		/* Rows that refer to a key of several columns, or to one that is a reference itself, find its columns each by itself. */
-		IF plan.kind = 'key' AND policy <> 'match' THEN
+		IF plan.kind = 'key' THEN
 			EXECUTE format('SELECT count(*) FROM pg_temp.snowflake_merge_clash AS c WHERE (%s) IS DISTINCT FROM (%s)',
 				@extschema@.snowflake_merge_key_list('coalesce(c.t#, c.w#)', plan.key), @extschema@.snowflake_merge_key_list('c.n#', plan.key)) INTO done;
 			IF done > 0 AND EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = plan.relation) THEN
@@ -375,12 +376,14 @@ BEGIN
 		RETURN total;
 	END CASE;
 
-	/* What stood for one of these rows stands for what it became. */
+	/* What stood for one of these rows, and not for a row of the target, stands for what it became. */
 	EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, CASE WHEN %L THEN ''s'' ELSE m.action END) FROM pg_temp.snowflake_merge_clash AS c '
-		'WHERE m.action IN (''m'', ''k'') AND %s AND NOT (m.source = c.source AND %s)',
+		'WHERE m.action IN (''m'', ''k'') AND %s AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x WHERE x.source = m.source AND %s) '
+		'AND NOT EXISTS (SELECT FROM %s AS t WHERE %s)',
 		map, @extschema@.snowflake_merge_key_list('n#', plan.key),
 		@extschema@.snowflake_merge_key_list(CASE policy WHEN 'skip' THEN 'NULL' ELSE 'coalesce(c.t#, c.w#)' END, plan.key), policy = 'skip',
-		@extschema@.snowflake_merge_key_list('m.n# = c.n#', plan.key, ' AND '), same_key);
+		@extschema@.snowflake_merge_key_list('m.n# = c.n#', plan.key, ' AND '), @extschema@.snowflake_merge_key_list('m.o# = x.o#', plan.key, ' AND '),
+		@extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = c.n#', plan.key, ' AND '));
 
 	EXECUTE format('INSERT INTO @extschema@.snowflake_merge_records (run, source, "table", "constraint", policy, old_key, new_key) '
 		'SELECT %s, (%L::name[])[c.source], %L, %L, %L, %s, %s FROM pg_temp.snowflake_merge_clash AS c WHERE %L NOT IN (''match'', ''same_id'')',
@@ -544,9 +547,10 @@ CREATE FUNCTION snowflake_merge_rank(
 	no_ int,
 	label name,
 	expressions text[],
+	predicate text,
 	argument text,
 	changed name) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -556,11 +560,14 @@ DECLARE
 	rank CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'rank_' || no_);
 	columns text;
 	others text;
+	ranked text;
 BEGIN
 	SELECT t.*, c.relname INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t JOIN pg_class AS c ON c.oid = t.relation
 		WHERE t.run = run_ AND t.no = no_;
 	SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) INTO columns
 		FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_;
+	/* A row without a rank, or outside of the index, stays as it is. */
+	ranked := format(' AND %I IS NOT NULL%s', changed, coalesce(' AND (' || predicate || ')', ''));
 	SELECT string_agg(e, ', ') INTO others FROM unnest(expressions) AS e WHERE e <> '(' || quote_ident(changed) || ')';
 
 	IF to_regclass('pg_temp.snowflake_merge_rank') IS NOT NULL THEN
@@ -569,13 +576,14 @@ BEGIN
 	EXECUTE format(
 		'CREATE TEMPORARY TABLE snowflake_merge_rank ON COMMIT DROP AS '
 		'SELECT "merge source" AS source, %s, %s, %I AS old, row_number() OVER (%s ORDER BY %s, "merge source", %I) AS new '
-		'FROM (SELECT 0 AS "merge source", %s, %s, %s FROM %s AS t WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''r'' AND %s) UNION ALL %s) AS %I',
+		'FROM (SELECT 0 AS "merge source", %s, %s, %s FROM %s AS %I WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''r'' AND %s)%s UNION ALL %s) AS %I',
 		@extschema@.snowflake_merge_key_list('"merge o#" AS o#', plan.key), @extschema@.snowflake_merge_key_list('"merge n#" AS n#', plan.key), changed,
 		coalesce('PARTITION BY ' || others, ''), argument, changed,
-		@extschema@.snowflake_merge_key_list('NULL AS "merge o#"', plan.key), @extschema@.snowflake_merge_key_list('t.@ AS "merge n#"', plan.key),
-		columns, @extschema@.snowflake_merge_only(plan.relation), map, @extschema@.snowflake_merge_key_list('m.n# = t.@', plan.key, ' AND '),
+		@extschema@.snowflake_merge_key_list('NULL AS "merge o#"', plan.key), @extschema@.snowflake_merge_key_list('@ AS "merge n#"', plan.key),
+		columns, @extschema@.snowflake_merge_only(plan.relation), plan.relname, map,
+		@extschema@.snowflake_merge_key_list('m.n# = ' || quote_ident(plan.relname) || '.@', plan.key, ' AND '), ranked,
 		@extschema@.snowflake_merge_all_rows(run_, no_, @extschema@.snowflake_merge_key_list('"merge o#"', plan.key) || ', '
-			|| @extschema@.snowflake_merge_key_list('"merge n#"', plan.key) || ', ' || columns, NULL),
+			|| @extschema@.snowflake_merge_key_list('"merge n#"', plan.key) || ', ' || columns, substr(ranked, 6)),
 		plan.relname);
 	EXECUTE format('INSERT INTO %s AS v (source, %s, tries, %I) SELECT r.source, %s, 0, r.new FROM pg_temp.snowflake_merge_rank AS r WHERE r.source > 0 '
 		'ON CONFLICT (source, %s) DO UPDATE SET %I = excluded.%I',
@@ -584,15 +592,20 @@ BEGIN
 	/* With what is needed to put them back. */
 	EXECUTE format('CREATE TABLE %s AS SELECT %s, r.old, r.new FROM pg_temp.snowflake_merge_rank AS r WHERE r.source = 0 AND r.old IS DISTINCT FROM r.new',
 				   rank, @extschema@.snowflake_merge_key_list('r.n#', plan.key));
+	/* A row that takes a source's values gets that row's rank with the others, so that it is in nobody's way. */
+	EXECUTE format('INSERT INTO %s SELECT %s, t.%I, r.new FROM pg_temp.snowflake_merge_rank AS r JOIN %s AS m ON m.source = r.source AND m.action = ''r'' AND %s '
+		'JOIN %s AS t ON %s WHERE t.%I IS DISTINCT FROM r.new', rank, @extschema@.snowflake_merge_key_list('r.n#', plan.key), changed, map,
+		@extschema@.snowflake_merge_key_list('m.o# = r.o#', plan.key, ' AND '), @extschema@.snowflake_merge_only(plan.relation),
+		@extschema@.snowflake_merge_key_list('t.@ = r.n#', plan.key, ' AND '), changed);
 	EXECUTE format('INSERT INTO @extschema@.snowflake_merge_records (run, source, "table", "constraint", policy, old_key, new_key, "column", old_value, new_value) '
 		'SELECT u.run, u.sources[r.source], %L, %L, ''order'', CASE WHEN r.source > 0 THEN %s END, %s, %L, r.old, r.new '
 		'FROM pg_temp.snowflake_merge_rank AS r, @extschema@.snowflake_merge_runs AS u WHERE u.run = %s AND r.old IS DISTINCT FROM r.new',
 		plan.relation, label, @extschema@.snowflake_merge_key_text('r.o#', plan.key), @extschema@.snowflake_merge_key_text('r.n#', plan.key), changed, run_);
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_rank(bigint, int, name, text[], text, name) IS 'for snowflake_merge()''s own use: numbers ranks anew';
+COMMENT ON FUNCTION snowflake_merge_rank(bigint, int, name, text[], text, text, name) IS 'for snowflake_merge()''s own use: numbers ranks anew';
 
-/* CHECKs over columns that change, and exclusion constraints, of one table. */
+/* CHECKs over columns that change, exclusion constraints, and partitions that are missing, of one table. */
 CREATE FUNCTION snowflake_merge_constraints(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -626,11 +639,17 @@ BEGIN
 			'Change these rows in the source, or put a view that leaves them out in its place.'
 		FROM pg_constraint AS c JOIN pg_index AS i ON i.indexrelid = c.conindid
 		WHERE c.conrelid = plan.relation AND c.contype = 'x'
+		UNION ALL
+		SELECT NULL, coalesce('(' || string_agg('(' || coalesce(pg_get_partition_constraintdef(l.relid), 'true') || ')', ' OR ') || ') IS NOT TRUE', 'true'),
+			'no partition takes the rows', 'Create the partitions that are missing, or a default one.'
+		FROM pg_class AS c LEFT JOIN pg_partition_tree(c.oid) AS l ON l.isleaf AND l.relid <> c.oid
+		WHERE c.oid = plan.relation AND c.relkind = 'p' GROUP BY c.oid
 	LOOP
 		FOR find IN EXECUTE format(
 			'SELECT x.source, count(*) AS count, string_agg(x.example, ''; '') FILTER (WHERE x.n <= 3) AS example FROM ('
 			'SELECT q.*, row_number() OVER (PARTITION BY q.source ORDER BY q.example) AS n FROM (%s) AS q (source, example)) AS x GROUP BY x.source ORDER BY x.source',
-			@extschema@.snowflake_merge_all_rows(run_, no_, @extschema@.snowflake_merge_key_text('"merge o#"', plan.key), con.violated))
+			@extschema@.snowflake_merge_all_rows(run_, no_,
+				CASE WHEN plan.kind = 'none' THEN 'NULL::text' ELSE @extschema@.snowflake_merge_key_text('"merge o#"', plan.key) END, con.violated))
 		LOOP
 			PERFORM @extschema@.snowflake_merge_find(run_, 'error', (SELECT r.sources[find.source] FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_),
 				plan.relation::text, con.label, con.problem, find.count, find.example, con.advice);
@@ -709,6 +728,39 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_fill_map(bigint, int) IS 'for snowflake_merge()''s own use: fills and indexes the map of a table';
 
+/*
+ * The keys of one table that are made of others' keys, anew, where those may have changed since.  Returns whether any did.
+ */
+CREATE FUNCTION snowflake_merge_refresh_map(run_ bigint, no_ int) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	plan record;
+	source record;
+	parts record;
+	done bigint;
+	changed boolean := false;
+BEGIN
+	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	FOR source IN SELECT s.* FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ ORDER BY s.source LOOP
+		parts := @extschema@.snowflake_merge_rows_parts(run_, no_, source.source, false, false);
+		EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, m.action) FROM (SELECT %s, %s FROM %s) AS q (%s, %s) '
+			'WHERE m.source = %s AND m.action = ''c'' AND %s AND (%s)', @extschema@.snowflake_merge_relation(run_, 'map_' || no_),
+			@extschema@.snowflake_merge_key_list('n#', plan.key), @extschema@.snowflake_merge_key_list('q.n#', plan.key),
+			(SELECT string_agg(k.value, ', ' ORDER BY k.n) FROM @extschema@.snowflake_merge_key_values(plan.relation, source.relation, plan.key) AS k),
+			(SELECT string_agg(parts.expressions[array_position(parts.names, k.name::text)], ', ' ORDER BY k.n) FROM unnest(plan.key) WITH ORDINALITY AS k (name, n)),
+			parts.origin, @extschema@.snowflake_merge_key_list('o#', plan.key), @extschema@.snowflake_merge_key_list('n#', plan.key), source.source,
+			@extschema@.snowflake_merge_key_list('m.o# = q.o#', plan.key, ' AND '),
+			@extschema@.snowflake_merge_key_list('m.n# IS DISTINCT FROM q.n#', plan.key, ' OR '));
+		GET DIAGNOSTICS done = ROW_COUNT;
+		changed := done > 0 OR changed;
+	END LOOP;
+	RETURN changed;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_refresh_map(bigint, int) IS 'for snowflake_merge()''s own use: makes keys of keys anew';
+
 /* What clashes in one table, once over all its unique indexes.  Returns whether anything changed. */
 CREATE FUNCTION snowflake_merge_pass(run_ bigint, no_ int) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -724,6 +776,9 @@ DECLARE
 	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
 BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	IF plan.kind = 'key' AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.map_step = plan.map_step AND t.no <> no_) THEN
+		changed := @extschema@.snowflake_merge_refresh_map(run_, no_);
+	END IF;
 	FOR source IN SELECT s.source FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ ORDER BY s.source LOOP
 		changed := @extschema@.snowflake_merge_dangling(run_, no_, source) > 0 OR changed;
 	END LOOP;
@@ -772,7 +827,7 @@ BEGIN
 	IF plan.kind <> 'none' THEN
 		FOR u IN SELECT x.* FROM @extschema@.snowflake_merge_unique(run_, no_) AS x WHERE x.policy IN ('order', 'suffix') LOOP
 			IF u.policy = 'order' THEN
-				PERFORM @extschema@.snowflake_merge_rank(run_, no_, u.label, u.expressions, u.argument, u.changed);
+				PERFORM @extschema@.snowflake_merge_rank(run_, no_, u.label, u.expressions, u.predicate, u.argument, u.changed);
 			ELSE
 				EXECUTE format('INSERT INTO @extschema@.snowflake_merge_records (run, source, "table", "constraint", policy, old_key, new_key, "column", old_value, new_value) '
 					'SELECT %s, (%L::name[])[v.source], %L, %L, ''suffix'', %s, %s, %L, v.%I, v.%I FROM %s AS v JOIN %s AS m ON m.source = v.source AND %s WHERE v.%I IS NOT NULL',
@@ -787,12 +842,12 @@ BEGIN
 		FROM @extschema@.snowflake_merge_policies AS p JOIN @extschema@.snowflake_merge_map AS m ON m.run = run_ AND m."table" = plan.relation::text
 		WHERE p.relation = plan.relation AND p.policy = 'renumber' AND plan.kind = 'id' AND m.action = 'copied' AND m.new_key <> m.old_key
 			AND m.old_key::bigint > @extschema@.snowflake_merge_last_serial();
-		PERFORM @extschema@.snowflake_merge_constraints(run_, no_);
 		/* What a row became may have changed once more since it was put on record. */
 		EXECUTE format('UPDATE @extschema@.snowflake_merge_records AS r SET new_key = CASE WHEN m.action <> ''s'' THEN %s END FROM %s AS m '
 			'WHERE r.run = %s AND r."table" = %L AND r.source = (%L::name[])[m.source] AND r.policy IN (''keep_target'', ''keep_source'') AND r.old_key = %s',
 			@extschema@.snowflake_merge_key_text('m.n#', plan.key), map, run_, plan.relation, run_row.sources, @extschema@.snowflake_merge_key_text('m.o#', plan.key));
 	END IF;
+	PERFORM @extschema@.snowflake_merge_constraints(run_, no_);
 	INSERT INTO @extschema@.snowflake_merge_report (run, severity, source, "table", object, problem, count, example)
 	SELECT run_, 'info', r.source, r."table", r."constraint",
 		CASE r.policy WHEN 'suffix' THEN 'rows clash: they get a suffix' WHEN 'keep_target' THEN 'rows clash: the row that was there first stays'

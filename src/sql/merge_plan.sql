@@ -343,7 +343,7 @@ BEGIN
 		UNION
 		SELECT o.relation, o.name, e.referenced, e.referenced_name, o.condition, o.path, o.dangling, o.declared
 		FROM followed AS o JOIN edge AS e ON e.relation = o.at AND e.name = o.at_name AND e.condition IS NULL AND e.path IS NULL
-			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = o.at AND p.kind <> 'id'
+			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = o.at AND NOT (p.kind = 'id' AND p.key = ARRAY[o.at_name])
 	)
 	INSERT INTO @extschema@.snowflake_merge_plan_references (run, no, id, name, referenced, condition, path, elements, dangling, declared)
 	SELECT run_, t.no, row_number() OVER (ORDER BY t.no, o.name, p.no), o.name, p.no, o.condition, o.path, y.typcategory = 'A', o.dangling, o.declared

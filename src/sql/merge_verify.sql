@@ -31,6 +31,8 @@ DECLARE
 	differing bigint;
 	gone bigint;
 	unmapped_rows bigint;
+	others bigint;
+	other text;
 	key_text text;
 	is_own CONSTANT text := 'm.action IN (''c'', ''r'')';		-- has values of the source
 BEGIN
@@ -60,6 +62,12 @@ BEGIN
 		FROM @extschema@.snowflake_merge_plan_references AS r
 		WHERE r.run = run_ AND r.no = no_ AND r.dangling = 'error' AND r.path IS NULL AND NOT r.elements AND r.name <> ALL (plan.key) AND r.name::text = ANY (parts.names);
 
+	/* A row that stands for the source's has its natural key, or its key. */
+	SELECT coalesce(string_agg(format('(t.%I %s %s) IS NOT TRUE AND NOT (t.%I IS NULL AND %s IS NULL)', k.name, u.operators[k.n],
+									  parts.expressions[array_position(parts.names, k.name::text)], k.name,
+									  parts.expressions[array_position(parts.names, k.name::text)]), ' OR '), 'false') INTO other
+		FROM @extschema@.snowflake_merge_unique(run_, no_) AS u, unnest(plan.natural_key) WITH ORDINALITY AS k (name, n)
+		WHERE u.policy = 'match';
 	unmapped := coalesce(is_own || ' AND (' || unmapped || ')', 'false');
 	EXECUTE format('SELECT count(*) FROM %s', @extschema@.snowflake_merge_only(source_relation)) INTO in_source;
 	EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.source = %s', map, source_) INTO in_map;
@@ -67,10 +75,11 @@ BEGIN
 	EXECUTE format(
 		'SELECT count(*), count(*) FILTER (WHERE %s AND t.%I IS NULL), count(*) FILTER (WHERE %s AND t.%I IS NOT NULL AND %s), '
 		'count(*) FILTER (WHERE m.action IN (''m'', ''k'') AND t.%I IS NULL), count(*) FILTER (WHERE %s), '
+		'count(*) FILTER (WHERE m.action = ''m'' AND t.%I IS NOT NULL AND %s), '
 		'min(%s) FILTER (WHERE m.action <> ''s'' AND t.%I IS NULL OR %s) FROM %s LEFT JOIN %s AS t ON %s',
-		is_own, plan.key[1], is_own, plan.key[1], differs, plan.key[1], unmapped, key_text, plan.key[1], unmapped,
+		is_own, plan.key[1], is_own, plan.key[1], differs, plan.key[1], unmapped, plan.key[1], other, key_text, plan.key[1], unmapped,
 		parts.origin, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '))
-		INTO joined, missing, differing, gone, unmapped_rows, example;
+		INTO joined, missing, differing, gone, unmapped_rows, others, example;
 	IF missing > 0 THEN
 		problem := 'rows are missing in the target';
 		count := missing;
@@ -90,6 +99,11 @@ BEGIN
 	IF gone > 0 THEN
 		problem := 'rows of the target that stand for the source''s are gone';
 		count := gone;
+		RETURN NEXT;
+	END IF;
+	IF others > 0 THEN
+		problem := 'rows of the target that stand for the source''s are others';
+		count := others;
 		RETURN NEXT;
 	END IF;
 	IF unmapped_rows > 0 THEN
