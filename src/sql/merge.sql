@@ -418,6 +418,10 @@ BEGIN
 	IF plan.kind <> 'none' THEN
 		EXECUTE format('SELECT EXISTS (SELECT FROM %s AS m WHERE %s AND m.action = ''r'')', map, part.of_map) INTO replaced;
 		IF replaced THEN
+			/* Once for people, and once as it was. */
+			EXECUTE format('INSERT INTO %s SELECT t.* FROM %s AS t JOIN %s AS m ON %s WHERE %s AND m.action = ''r''',
+				@extschema@.snowflake_merge_relation(run_, 'former_' || no_), @extschema@.snowflake_merge_only(plan.relation), map,
+				@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
 			EXECUTE format('UPDATE @extschema@.snowflake_merge_records AS c SET former_row = to_jsonb(t) FROM %s AS m JOIN %s AS t ON %s '
 				'WHERE %s AND m.action = ''r'' AND c.run = %s AND c."table" = %L AND c.source = %L AND c.policy = ''keep_source'' AND c.old_key = %s',
 				map, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '),

@@ -320,21 +320,41 @@ BEGIN
 		END IF;
 	END IF;
 
+	/* What refers to other columns than the key does not follow a row that is not copied, unless its values are those that clash. */
+	IF policy <> 'suffix' THEN
+		SELECT string_agg(format('%s of table %s', quote_ident(f.conname), f.conrelid::regclass), ', ') INTO fits
+			FROM pg_constraint AS f
+				CROSS JOIN LATERAL (SELECT array_agg(a.attname) AS names FROM unnest(f.confkey) AS k (attnum) JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = k.attnum) AS c
+			WHERE f.contype = 'f' AND f.conparentid = 0 AND f.confrelid = plan.relation AND NOT c.names <@ plan.key
+				AND (policy = 'skip' OR NOT (SELECT array_agg('(' || quote_ident(n) || ')') FROM unnest(c.names) AS n) <@ expressions);
+		IF fits IS NOT NULL THEN
+			PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, plan.relation::text, label,
+				'rows clash that other tables refer to by other columns than the key', total, remark, 'Choose another policy. The references are ' || fits || '.');
+		END IF;
+		IF policy = 'skip' AND plan.kind = 'key' AND EXISTS (SELECT FROM @extschema@.snowflake_merge_references AS r WHERE r.referenced = plan.relation) THEN
+			PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, plan.relation::text, label,
+				'rows are skipped to which declared references lead that are not renumbered', total, remark, 'Choose another policy.');
+		END IF;
+	END IF;
+
 	CASE policy
 	WHEN 'match', 'same_id', 'keep_target', 'keep_source' THEN
 		/* Rows that refer to a key of several columns, or to one that is a reference itself, find its columns each by itself. */
 		IF plan.kind = 'key' THEN
 			EXECUTE format('SELECT count(*) FROM pg_temp.snowflake_merge_clash AS c WHERE (%s) IS DISTINCT FROM (%s)',
 				@extschema@.snowflake_merge_key_list('coalesce(c.t#, c.w#)', plan.key), @extschema@.snowflake_merge_key_list('c.n#', plan.key)) INTO done;
-			IF done > 0 AND EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = plan.relation) THEN
+			IF done > 0 AND (EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = plan.relation)
+				OR EXISTS (SELECT FROM @extschema@.snowflake_merge_references AS r WHERE r.referenced = plan.relation)) THEN
 				PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, plan.relation::text, label,
 					'rows that clash in this constraint have other keys, which other tables refer to', done, remark,
 					'Choose another policy, or let the table have a key of one integer column.');
 			END IF;
 		END IF;
-		EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, CASE WHEN %L AND c.place = 1 THEN ''r'' ELSE %L END) FROM pg_temp.snowflake_merge_clash AS c WHERE m.source = c.source AND %s',
+		EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, CASE WHEN %L AND c.place = 1 AND c.t1 IS NOT NULL AND NOT EXISTS (SELECT FROM %s AS o WHERE o.action = ''r'' AND %s AND NOT (o.source = c.source AND %s)) THEN ''r'' ELSE %L END) '
+			'FROM pg_temp.snowflake_merge_clash AS c WHERE m.source = c.source AND %s',
 			map, @extschema@.snowflake_merge_key_list('n#', plan.key), @extschema@.snowflake_merge_key_list('coalesce(c.t#, c.w#)', plan.key),
-			policy = 'keep_source', CASE WHEN policy IN ('match', 'same_id') THEN 'm' ELSE 'k' END, same_key);
+			policy = 'keep_source', map, @extschema@.snowflake_merge_key_list('o.n# = c.t#', plan.key, ' AND '), @extschema@.snowflake_merge_key_list('o.o# = c.o#', plan.key, ' AND '),
+			CASE WHEN policy IN ('match', 'same_id') THEN 'm' ELSE 'k' END, same_key);
 	WHEN 'skip' THEN
 		EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, ''s'') FROM pg_temp.snowflake_merge_clash AS c WHERE m.source = c.source AND %s',
 			map, @extschema@.snowflake_merge_key_list('n#', plan.key), @extschema@.snowflake_merge_key_list('NULL', plan.key), same_key);
@@ -430,7 +450,7 @@ BEGIN
 	key_text := CASE WHEN plan.kind = 'none' THEN 'NULL::text' ELSE @extschema@.snowflake_merge_key_text('m.o#', plan.key) END;
 
 	FOR ref IN
-		SELECT r.*, p.relation AS parent, p.key[1] AS parent_key, p.role AS parent_role, s.relation AS source_parent,
+		SELECT r.*, a.atttypid AS source_type, p.relation AS parent, p.key[1] AS parent_key, p.role AS parent_role, s.relation AS source_parent,
 			format('s.%I', r.name) AS value, @extschema@.snowflake_merge_relation(run_, 'map_' || r.referenced) AS map,
 			CASE WHEN r.condition IS NOT NULL THEN format('s.%I', 'snowflake condition ' || r.id) END AS condition_column,
 			t.attnotnull
@@ -455,6 +475,17 @@ BEGIN
 			lost_value := ref.value;
 		END IF;
 		lost := parts.origin || lost || coalesce(' AND ' || ref.condition_column, '');
+
+		IF ref.elements AND plan.kind <> 'none' THEN
+			EXECUTE format('SELECT count(*), min(%s) FROM %s WHERE array_ndims(%s) > 1 OR array_lower(%s, 1) <> 1', key_text, parts.origin, ref.value, ref.value) INTO found, example;
+			IF found > 0 THEN
+				PERFORM @extschema@.snowflake_merge_find(run_, 'error', source.name, plan.relation::text, ref.name,
+					'arrays of ids have several dimensions, or do not begin with 1', found, example, 'Give a view that has them in another form in the place of the table.');
+			END IF;
+		ELSIF ref.path IS NOT NULL AND ref.path LIKE '%keyvalue()%' THEN
+			/* An error where keys would become one. */
+			EXECUTE format('SELECT count(x.document) FROM (SELECT %s FROM %s) AS x (document)', parts.expressions[array_position(parts.names, ref.name::text)], parts.origin) INTO found;
+		END IF;
 
 		/* Where the source has the same foreign key, none dangles. */
 		IF NOT EXISTS (SELECT FROM pg_constraint AS f
@@ -605,7 +636,7 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_rank(bigint, int, name, text[], text, text, name) IS 'for snowflake_merge()''s own use: numbers ranks anew';
 
-/* CHECKs over columns that change, exclusion constraints, and partitions that are missing, of one table. */
+/* CHECKs, which the sources may not have, exclusion constraints, and partitions that are missing, of one table. */
 CREATE FUNCTION snowflake_merge_constraints(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -617,16 +648,16 @@ DECLARE
 BEGIN
 	SELECT t.*, c.relname INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t JOIN pg_class AS c ON c.oid = t.relation
 		WHERE t.run = run_ AND t.no = no_;
+	IF (SELECT count(*) > 1 FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
+		PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, plan.relation::text, c.conname,
+				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL, 'Merge the sources one after the other.')
+			FROM pg_constraint AS c WHERE c.conrelid = plan.relation AND c.contype = 'x';
+	END IF;
 	FOR con IN
 		SELECT k.label, format('(%s) IS FALSE', k.expression) AS violated, 'rows as they become violate the CHECK' AS problem,
 			'New ids are in order of time: without a declared time of creation of what the columns refer to, they are in the order of the old ones. '
 				'Else change these rows in the source, or put a view that leaves them out in its place.' AS advice
 		FROM @extschema@.snowflake_merge_checks(plan.relation) AS k
-		WHERE EXISTS (SELECT FROM unnest(k.names) AS n (name)
-					  WHERE n.name = ANY (plan.key)
-						OR n.name IN (SELECT r.name FROM @extschema@.snowflake_merge_plan_references AS r WHERE r.run = run_ AND r.no = no_)
-						OR n.name IN (SELECT c.name FROM @extschema@.snowflake_merge_plan_columns AS c
-									  WHERE c.run = run_ AND c.no = no_ AND (c.changed_by IS NOT NULL OR c.generated)))
 		UNION ALL
 		SELECT c.conname,
 			format('EXISTS (SELECT FROM (SELECT %s FROM %s AS %I%s) AS t WHERE %s)',
@@ -679,6 +710,9 @@ BEGIN
 	ELSE
 		EXECUTE format('CREATE TABLE %s (source int NOT NULL, %s, %s, action "char" NOT NULL)', @extschema@.snowflake_merge_relation(run_, 'map_' || no_),
 					   old_columns, new_columns);
+	END IF;
+	IF EXISTS (SELECT FROM @extschema@.snowflake_merge_policies AS p WHERE p.relation = plan.relation AND p.policy = 'keep_source') THEN
+		EXECUTE format('CREATE TABLE %s (LIKE %s)', @extschema@.snowflake_merge_relation(run_, 'former_' || no_), plan.relation);
 	END IF;
 	SELECT string_agg(format('%I %s, %I text', c.name, format_type(a.atttypid, a.atttypmod), 'old ' || c.name), ', ') INTO changes
 		FROM @extschema@.snowflake_merge_plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name

@@ -297,7 +297,13 @@ BEGIN
 											  AND u.refobjid = '@extschema@.snowflake_nextval()'::regprocedure)
 											 OR (u.refclassid = 'pg_class'::regclass
 												 AND EXISTS (SELECT FROM pg_sequence AS q WHERE q.seqrelid = u.refobjid)))))))
-			AND NOT EXISTS (SELECT FROM fk AS f WHERE f.relation = c.oid AND f.name = a.attname)
+			/* A reference that leads back to the column itself is none. */
+			AND NOT EXISTS (SELECT FROM fk AS f WHERE f.relation = c.oid AND f.name = a.attname AND NOT EXISTS (
+				WITH RECURSIVE w (relation, name) AS (
+					SELECT f.referenced, f.referenced_name
+					UNION
+					SELECT g.referenced, g.referenced_name FROM w JOIN fk AS g ON g.relation = w.relation AND g.name = w.name)
+				SELECT FROM w WHERE w.relation = c.oid AND w.name = a.attname))
 			AND NOT EXISTS (SELECT FROM declared AS f WHERE f.relation = c.oid AND f.attname = a.attname)
 		ORDER BY c.oid, k.names IS NOT DISTINCT FROM ARRAY[a.attname] DESC, a.attnum
 	)

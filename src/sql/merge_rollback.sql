@@ -6,14 +6,19 @@
  * A row that changed since it was copied has another xmin than the transactions that copied it.
  */
 
-/* What refers to the rows that a run brought and is not of that run: one row for each reference. */
+/*
+ * What refers to the rows that a run brought and is not of that run: one row for each reference.  Of all that it brought, or
+ * (parent_no, of_map) of the entries of one map for which the condition holds, whose rows may be gone by now.
+ */
 CREATE FUNCTION snowflake_merge_newer_references(
 	run_ bigint,
+	parent_no int,
+	of_map text,
 	OUT "table" text,
 	OUT object text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -22,28 +27,39 @@ BEGIN
 	FOR ref IN
 		/* By a foreign key, from whatever table. */
 		SELECT c.root AS child, f.conname::text AS object, k.no AS child_no, k.kind AS child_kind, k.key AS child_key, p.no AS parent_no,
-			format('JOIN %s AS p ON %s JOIN %s AS m ON m.action = ''c'' AND %s', @extschema@.snowflake_merge_only(p.relation),
-				(SELECT string_agg(format('p.%I = x.%I', b.attname, a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
-					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
-					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum),
-				@extschema@.snowflake_merge_relation(run_, 'map_' || p.no), @extschema@.snowflake_merge_key_list('m.n# = p.@', p.key, ' AND ')) AS refers
+			CASE WHEN parent_no IS NULL
+				THEN format('JOIN %s AS p ON %s JOIN %s AS m ON m.action = ''c'' AND %s', @extschema@.snowflake_merge_only(p.relation),
+					(SELECT string_agg(format('p.%I = x.%I', b.attname, a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
+						JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
+						JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum),
+					@extschema@.snowflake_merge_relation(run_, 'map_' || p.no), @extschema@.snowflake_merge_key_list('m.n# = p.@', p.key, ' AND '))
+				ELSE format('JOIN %s AS m ON m.action = ''c'' AND %s AND %s', @extschema@.snowflake_merge_relation(run_, 'map_' || p.no), of_map,
+					(SELECT string_agg(format('m.n%s = x.%I', array_position(p.key, b.attname), a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
+						JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
+						JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum AND b.attname = ANY (p.key))) END AS refers
 		FROM @extschema@.snowflake_merge_plan_tables AS p
 			JOIN pg_constraint AS f ON f.contype = 'f' AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = p.relation
 			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass) AS c (root)
 			LEFT JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.relation = c.root
-		WHERE p.run = run_ AND p.kind <> 'none' AND f.conparentid = 0
+		WHERE p.run = run_ AND p.kind <> 'none' AND f.conparentid = 0 AND (parent_no IS NULL OR p.no = parent_no)
+			AND EXISTS (SELECT FROM unnest(f.confkey) AS u (attnum) JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.attnum
+						WHERE parent_no IS NULL OR b.attname = ANY (p.key))
 		UNION ALL
 		/* By a declaration. */
 		SELECT k.relation, r.name, k.no, k.kind, k.key, p.no,
-			format('CROSS JOIN LATERAL (SELECT %s) AS i (id) JOIN %s AS m ON m.action = ''c'' AND m.n1 = i.id',
+			format('CROSS JOIN LATERAL (SELECT %s) AS i (id) JOIN %s AS m ON m.action = ''c'' AND m.n1 = i.id%s%s',
 				CASE WHEN r.path IS NOT NULL THEN format('@extschema@.snowflake_merge_json_id(q.part) FROM jsonb_path_query(x.%I::jsonb, %L, silent => true) AS q (part)', r.name, r.path)
 					WHEN r.elements THEN format('unnest(x.%I)::bigint', r.name)
-					ELSE format('CASE WHEN %s THEN x.%I::bigint END', coalesce(r.condition, 'true'), r.name) END,
-				@extschema@.snowflake_merge_relation(run_, 'map_' || p.no))
+					ELSE @extschema@.snowflake_merge_id_of(format('x.%I', r.name), a.atttypid) END,
+				@extschema@.snowflake_merge_relation(run_, 'map_' || p.no), ' AND ' || of_map,
+				/* As it was tried when it was declared: under the table's name. */
+				CASE WHEN r.condition IS NOT NULL THEN format(' AND (SELECT (%s) IS TRUE FROM (SELECT x.*) AS %I)', r.condition, c.relname) END)
 		FROM @extschema@.snowflake_merge_plan_references AS r
 			JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.no = r.no
 			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.no = r.referenced
-		WHERE r.run = run_ AND r.declared
+			JOIN pg_class AS c ON c.oid = k.relation
+			JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attname = r.name
+		WHERE r.run = run_ AND r.declared AND (parent_no IS NULL OR p.no = parent_no)
 	LOOP
 		/* A row may refer to several. */
 		EXECUTE format('SELECT count(*), string_agg(y.example, ''; '') FILTER (WHERE y.n <= 3) FROM ('
@@ -62,7 +78,24 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_newer_references(bigint) IS 'for snowflake_merge_rollback(): what refers to the rows of a run';
+COMMENT ON FUNCTION snowflake_merge_newer_references(bigint, int, text) IS 'for snowflake_merge_rollback(): what refers to the rows of a run';
+
+/* Raises an error where anything does. */
+CREATE FUNCTION snowflake_merge_refuse_newer(run_ bigint, parent_no int, of_map text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	problems text;
+BEGIN
+	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r."table", r.object, r.count, r.example), E'\n' ORDER BY r."table", r.object) INTO problems
+		FROM @extschema@.snowflake_merge_newer_references(run_, parent_no, of_map) AS r;
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = format('cannot take merge %s back, as rows that it did not bring refer to rows that it brought', run_),
+			DETAIL = problems, HINT = 'Delete these rows, or let them refer to others.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_refuse_newer(bigint, int, text) IS 'for snowflake_merge_rollback(): an error where newer rows refer to those of a run';
 
 /* Begins to take a run back, or goes on: checks what is in the way first. */
 CREATE FUNCTION snowflake_merge_rollback_start(run_ bigint, force boolean) RETURNS void
@@ -77,6 +110,8 @@ DECLARE
 	changed text[] := '{}';
 BEGIN
 	IF @extschema@.snowflake_merge_begin(run_, ARRAY['copying', 'verifying', 'done', 'rolling back']) = 'rolling back' THEN
+		/* What came since it was interrupted. */
+		PERFORM @extschema@.snowflake_merge_refuse_newer(run_, NULL, NULL);
 		RETURN;
 	END IF;
 	IF EXISTS (SELECT FROM @extschema@.snowflake_merge_runs AS r JOIN @extschema@.snowflake_merge_runs AS o ON o.run = run_
@@ -90,8 +125,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('cannot take all of merge %s back', run_),
 			DETAIL = E'Rows of tables without a key cannot be told from others.\n' || problems, HINT = 'With force => true, they stay.';
 	END IF;
-	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r."table", r.object, r.count, r.example), E'\n' ORDER BY r."table", r.object) INTO problems
-		FROM @extschema@.snowflake_merge_newer_references(run_) AS r;
+	PERFORM @extschema@.snowflake_merge_refuse_newer(run_, NULL, NULL);
 	/* Ranks come back, unless newer rows have them. */
 	FOR t IN SELECT p.*, u.label, u.changed, @extschema@.snowflake_merge_relation(run_, 'rank_' || p.no) AS ranks,
 			coalesce((SELECT string_agg(format(' AND t.%s IS NOT DISTINCT FROM f.%s', btrim(e, '()'), btrim(e, '()')), '') FROM unnest(u.expressions) AS e
@@ -110,10 +144,6 @@ BEGIN
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = format('Give these rows another %I.', t.changed);
 		END IF;
 	END LOOP;
-	IF problems IS NOT NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = format('cannot take merge %s back, as rows that it did not bring refer to rows that it brought', run_),
-			DETAIL = problems, HINT = 'Delete these rows, or let them refer to others.';
-	END IF;
 	IF current_setting('session_replication_role') <> 'replica'
 		AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to set session_replication_role',
@@ -155,6 +185,7 @@ DECLARE
 	restored bigint := 0;
 	started CONSTANT timestamptz := clock_timestamp();
 	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
+	former CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'former_' || no_);
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
@@ -163,14 +194,20 @@ BEGIN
 		EXECUTE format('DELETE FROM %s AS t USING %s AS m WHERE %s AND %s AND m.action = ''c''', @extschema@.snowflake_merge_only(plan.relation), map,
 			@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
 		GET DIAGNOSTICS deleted = ROW_COUNT;
+		/*
+		 * The rows are locked now: who refers to one of them has committed, and is seen, or will not find it.  Of a cycle, other members'
+		 * rows may still be there; they are of the run, and not newer.
+		 */
+		IF current_setting('session_replication_role') = 'replica' THEN
+			PERFORM @extschema@.snowflake_merge_refuse_newer(run_, no_, part.of_map);
+		END IF;
 		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) INTO columns
 			FROM @extschema@.snowflake_merge_plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
 			WHERE c.run = run_ AND c.no = no_ AND NOT c.generated AND a.attidentity <> 'a' AND c.name <> ALL (plan.key);
-		IF columns IS NOT NULL THEN
-			EXECUTE format('UPDATE %s AS t SET (%s) = (SELECT %s FROM jsonb_populate_record(NULL::%s, c.former_row)) '
-				'FROM %s AS m JOIN @extschema@.snowflake_merge_records AS c ON c.run = %s AND c."table" = %L AND c.source = %L AND c.policy = ''keep_source'' AND c.old_key = %s '
-				'WHERE %s AND %s AND m.action = ''r'' AND c.former_row IS NOT NULL', @extschema@.snowflake_merge_only(plan.relation), columns, columns, plan.relation,
-				map, run_, plan.relation, run_row.sources[source_], @extschema@.snowflake_merge_key_text('m.o#', plan.key),
+		IF columns IS NOT NULL AND to_regclass(former) IS NOT NULL THEN
+			EXECUTE format('UPDATE %s AS t SET (%s) = (SELECT %s FROM %s AS f WHERE %s) FROM %s AS m JOIN %s AS o ON %s WHERE %s AND %s AND m.action = ''r''',
+				@extschema@.snowflake_merge_only(plan.relation), columns, (SELECT string_agg('f.' || c, ', ') FROM unnest(string_to_array(columns, ', ')) AS c),
+				former, @extschema@.snowflake_merge_key_list('f.@ = t.@', plan.key, ' AND '), map, former, @extschema@.snowflake_merge_key_list('o.@ = m.n#', plan.key, ' AND '),
 				@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
 			GET DIAGNOSTICS restored = ROW_COUNT;
 		END IF;

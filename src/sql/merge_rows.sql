@@ -71,6 +71,23 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_json_id(jsonb) IS 'for snowflake_merge()''s own use: the id that a part of a document is';
 
+/* The id that a text is; null where it is none. */
+CREATE FUNCTION snowflake_merge_text_id(value text) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT @extschema@.snowflake_merge_json_id(to_jsonb(value)) $$;
+COMMENT ON FUNCTION snowflake_merge_text_id(text) IS 'for snowflake_merge()''s own use: the id that a text is';
+
+/* A column's value as an id: what is no whole number is none. */
+CREATE FUNCTION snowflake_merge_id_of(value text, type oid) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN type IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) THEN value || '::bigint'
+			WHEN type IN ('numeric'::regtype, 'real'::regtype, 'double precision'::regtype)
+				THEN format('@extschema@.snowflake_merge_text_id(trim_scale(%s::numeric)::text)', value)
+			ELSE format('@extschema@.snowflake_merge_text_id(%s::text)', value) END
+$$;
+COMMENT ON FUNCTION snowflake_merge_id_of(text, oid) IS 'for snowflake_merge()''s own use: a column''s value as an id';
+
 /* A document whose ids at these steps of a path are replaced as ids says: an object from old ids to new ones. */
 CREATE FUNCTION snowflake_merge_document_at(
 	part jsonb,
@@ -131,6 +148,10 @@ BEGIN
 		END IF;
 	WHEN 'keys' THEN
 		IF type = 'object' THEN
+			IF (SELECT count(DISTINCT coalesce(ids ->> e, e)) < count(*) FROM jsonb_object_keys(part) AS e WHERE ids -> e IS DISTINCT FROM 'null') THEN
+				RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = 'keys of an object in a document would become one',
+					DETAIL = format('The object is %s.', left(part::text, 200)), HINT = 'Add their values up in the source, or leave the reference out.';
+			END IF;
 			/* A key that has no new one goes. */
 			RETURN (SELECT coalesce(jsonb_object_agg(coalesce(ids ->> e.key, e.key), e.value), '{}')
 					FROM jsonb_each(part) AS e
@@ -242,6 +263,7 @@ DECLARE
 	ref record;
 	value text;
 	expr text;
+	plain text;
 	cases text;
 	mapped text;
 	missing text;
@@ -278,6 +300,7 @@ BEGIN
 			expr := replace(coalesce(@extschema@.snowflake_merge_cast(col.source_type, col.source_typmod, col.type, col.typmod),
 									 '(%s)::' || col.type_name), '%s', value)
 				|| coalesce(' COLLATE ' || col.collation, '');
+			plain := expr;
 			cases := '';
 			FOR ref IN
 				SELECT r.*, @extschema@.snowflake_merge_relation(run_, 'map_' || r.referenced) AS map,
@@ -306,10 +329,10 @@ BEGIN
 				ELSE
 					/* Only a value for which the condition holds need be an id. */
 					joins := joins || format(' LEFT JOIN %s AS r%s ON r%s.source = %s AND r%s.o1 = %s', ref.map, ref.id, ref.id, source_, ref.id,
-						CASE WHEN ref.condition IS NULL THEN value || '::bigint'
-							 ELSE format('CASE WHEN %s THEN %s::bigint END', ref.condition_column, value) END);
+						CASE WHEN ref.condition IS NULL THEN @extschema@.snowflake_merge_id_of(value, col.source_type)
+							 ELSE format('CASE WHEN %s THEN %s END', ref.condition_column, @extschema@.snowflake_merge_id_of(value, col.source_type)) END);
 					mapped := CASE WHEN ref.dangling = 'keep'
-						THEN format('CASE WHEN r%s.o1 IS NULL THEN %s::bigint ELSE r%s.n1 END', ref.id, value, ref.id)
+						THEN format('CASE WHEN r%s.o1 IS NULL THEN %s ELSE r%s.n1::%s END', ref.id, plain, ref.id, col.type_name)
 						ELSE format('r%s.n1', ref.id) END;
 				END IF;
 				IF col.type NOT IN ('bigint'::regtype, 'bigint[]'::regtype) THEN

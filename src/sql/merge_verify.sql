@@ -220,7 +220,11 @@ BEGIN
 			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
 			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
 			JOIN pg_operator AS o ON o.oid = k.operator JOIN pg_namespace AS s ON s.oid = o.oprnamespace
-		WHERE f.contype = 'f' AND f.conparentid = 0 AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = plan.relation
+		WHERE f.contype = 'f' AND f.conparentid = 0
+			AND (coalesce(pg_partition_root(f.conrelid), f.conrelid) = plan.relation
+				 /* From tables that are not merged. */
+				 OR coalesce(pg_partition_root(f.confrelid), f.confrelid) = plan.relation AND coalesce(pg_partition_root(f.conrelid), f.conrelid) NOT IN (
+						SELECT o.relation FROM @extschema@.snowflake_merge_plan_tables AS o JOIN @extschema@.snowflake_merge_plan_sources AS s USING (run, no) WHERE o.run = run_))
 		GROUP BY f.oid, f.conname, f.conrelid, f.confrelid ORDER BY f.conname
 	LOOP
 		EXECUTE format('SELECT count(*) FROM %s AS t WHERE %s AND NOT EXISTS (SELECT FROM %s AS p WHERE %s)', @extschema@.snowflake_merge_only(fk.child), fk.given,
