@@ -18,6 +18,9 @@ DECLARE
 BEGIN
 	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 	PERFORM set_config('row_security', 'off', true), set_config('jit', 'off', true);
+	/* Keys and rows are kept and compared as texts as well, whoever goes on. */
+	PERFORM set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'postgres', true), set_config('extra_float_digits', '1', true),
+		set_config('bytea_output', 'hex', true);
 	SELECT r.* INTO run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('there is no merge with the number %s', run_),
@@ -29,6 +32,10 @@ BEGIN
 	SELECT r.* INTO run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_ FOR UPDATE;
 	IF run_row.state <> ALL (states) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('the merge with the number %s is %s', run_, run_row.state);
+	END IF;
+	IF EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = p.relation)) THEN
+		RAISE EXCEPTION USING ERRCODE = 'undefined_table', MESSAGE = format('tables of the merge with the number %s are gone', run_),
+			HINT = 'It can be neither gone on with nor taken back.';
 	END IF;
 	IF has_parameter_privilege('session_replication_role', 'SET') THEN
 		PERFORM set_config('session_replication_role', 'replica', true);
@@ -660,7 +667,7 @@ CREATE FUNCTION snowflake_merge_read_map(
 	OUT action text,
 	OUT old_key text,
 	OUT new_key text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET bytea_output = 'hex'
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -664,7 +664,7 @@ BEGIN
 		ORDER BY c.no, c.attnum
 	LOOP
 		IF r.is_document THEN
-			path := NULL;
+			SELECT NULL::text AS path, NULL::text AS name INTO path;
 			FOR source IN SELECT s.relation FROM @extschema@.snowflake_merge_plan_sources AS s
 				JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = r.attname AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype)
 				WHERE s.run = run_ AND s.no = r.no AND @extschema@.snowflake_merge_can_read(s.relation) ORDER BY s.source

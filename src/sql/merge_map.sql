@@ -246,8 +246,8 @@ DECLARE
 	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
 	change CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'change_' || no_);
 	own text;
-	winners text;
 	same_key text;
+	clashes text;
 	find record;
 	total bigint;
 	done bigint;
@@ -260,11 +260,7 @@ BEGIN
 	own := @extschema@.snowflake_merge_key_list('o#', plan.key);
 	same_key := @extschema@.snowflake_merge_key_list('m.o# = c.o#', plan.key, ' AND ');
 
-	IF to_regclass('pg_temp.snowflake_merge_clash') IS NOT NULL THEN
-		DROP TABLE pg_temp.snowflake_merge_clash;
-	END IF;
-	EXECUTE format(
-		'CREATE TEMPORARY TABLE snowflake_merge_clash ON COMMIT DROP AS '
+	clashes := format(
 		'WITH c (source, %s, %s, action, tries, %s) AS MATERIALIZED (%s), '
 		'w AS (SELECT c.*, row_number() OVER w AS place, first_value(c.source) OVER w AS first_source, %s FROM c WHERE %s WINDOW w AS (PARTITION BY %s ORDER BY c.tries, c.source, %s)) '
 		'SELECT DISTINCT ON (w.source, %s) w.*, %s FROM w LEFT JOIN (SELECT %s, %s FROM %s AS %I%s) AS t (%s, %s) ON %s AND NOT (w.action = ''r'' AND %s) '
@@ -282,15 +278,21 @@ BEGIN
 		@extschema@.snowflake_merge_key_list('@', plan.key), array_to_string(expressions, ', '), @extschema@.snowflake_merge_only(plan.relation), name,
 		coalesce(' WHERE ' || predicate, ''),
 		@extschema@.snowflake_merge_key_list('t#', plan.key), (SELECT string_agg('e' || n, ', ' ORDER BY n) FROM generate_subscripts(expressions, 1) AS n),
-		(SELECT string_agg(CASE WHEN distinct_nulls THEN format('t.e%s %s w.e%s', n, operators[n], n)
-							ELSE format('(t.e%s %s w.e%s OR (t.e%s IS NULL AND w.e%s IS NULL))', n, operators[n], n, n, n) END, ' AND ' ORDER BY n)
-		 FROM generate_subscripts(expressions, 1) AS n),
+		/* Records take nulls as equal, and can be hashed. */
+		CASE WHEN distinct_nulls THEN (SELECT string_agg(format('t.e%s %s w.e%s', n, operators[n], n), ' AND ' ORDER BY n) FROM generate_subscripts(expressions, 1) AS n)
+			ELSE (SELECT format('ROW (%s)::record OPERATOR(pg_catalog.=) ROW (%s)::record', string_agg('t.e' || n, ', ' ORDER BY n), string_agg('w.e' || n, ', ' ORDER BY n))
+				  FROM generate_subscripts(expressions, 1) AS n) END,
 		@extschema@.snowflake_merge_key_list('t.t# = w.n#', plan.key, ' AND '),
 		@extschema@.snowflake_merge_key_list('w.o#', plan.key), @extschema@.snowflake_merge_key_list('t.t#', plan.key));
-	GET DIAGNOSTICS total = ROW_COUNT;
+	/* A table only where there are any: each costs locks until the end of the transaction. */
+	EXECUTE 'SELECT count(*) FROM (' || clashes || ') AS x' INTO total;
 	IF total = 0 THEN
 		RETURN 0;
 	END IF;
+	IF to_regclass('pg_temp.snowflake_merge_clash') IS NOT NULL THEN
+		DROP TABLE pg_temp.snowflake_merge_clash;
+	END IF;
+	EXECUTE 'CREATE TEMPORARY TABLE snowflake_merge_clash ON COMMIT DROP AS ' || clashes;
 	EXECUTE 'SELECT concat_ws('', '', ' || (SELECT string_agg('c.e' || n, ', ' ORDER BY n) FROM generate_subscripts(expressions, 1) AS n)
 		|| ') FROM pg_temp.snowflake_merge_clash AS c' INTO remark;
 	IF policy IN ('error', 'renumber') THEN
@@ -931,6 +933,7 @@ AS $$
 DECLARE
 	step int;
 	table_no int;
+	passes int;
 	changed boolean;
 BEGIN
 	/* These sort and hash whole tables, as CREATE INDEX does. */
@@ -950,7 +953,14 @@ BEGIN
 			PERFORM @extschema@.snowflake_merge_fill_map(run_, table_no);
 		END LOOP;
 		/* Until nothing changes: what becomes of one row decides about others. */
+		passes := 0;
 		LOOP
+			passes := passes + 1;
+			IF passes > 100 THEN
+				PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, (SELECT string_agg(t.relation::text, ', ') FROM @extschema@.snowflake_merge_plan_tables AS t
+						WHERE t.run = run_ AND t.map_step = step), NULL, 'the policies do not come to an end', NULL, NULL, 'Does a unique index not see the suffix? Choose another policy.');
+				EXIT;
+			END IF;
 			changed := false;
 			FOR table_no IN SELECT DISTINCT s.no FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
 				WHERE t.run = run_ AND t.map_step = step ORDER BY 1

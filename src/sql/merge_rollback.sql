@@ -144,6 +144,26 @@ BEGIN
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = format('Give these rows another %I.', t.changed);
 		END IF;
 	END LOOP;
+	/* Rows that were replaced come back, unless newer rows have what must be unique in them. */
+	FOR t IN SELECT p.*, c.relname, u.label, u.expressions, u.operators, u.distinct_nulls, u.predicate, @extschema@.snowflake_merge_relation(run_, 'former_' || p.no) AS former
+		FROM @extschema@.snowflake_merge_plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, @extschema@.snowflake_merge_unique(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'order') AND NOT u.is_key
+			AND to_regclass(@extschema@.snowflake_merge_relation(run_, 'former_' || p.no)) IS NOT NULL
+	LOOP
+		EXECUTE format('SELECT count(*), min(%s) FROM (SELECT %s FROM %s AS %I%s) AS f (%s) JOIN (SELECT %s, %s FROM %s AS %I%s) AS t (%s, %s) ON %s '
+			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action IN (''c'', ''r'') AND %s)',
+			@extschema@.snowflake_merge_key_text('t.k#', t.key), array_to_string(t.expressions, ', '), t.former, t.relname, coalesce(' WHERE ' || t.predicate, ''),
+			(SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
+			@extschema@.snowflake_merge_key_list('@', t.key), array_to_string(t.expressions, ', '), @extschema@.snowflake_merge_only(t.relation), t.relname,
+			coalesce(' WHERE ' || t.predicate, ''), @extschema@.snowflake_merge_key_list('k#', t.key),
+			(SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
+			(SELECT string_agg(format('f.e%s %s t.e%s', i, t.operators[i], i), ' AND ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
+			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('m.n# = t.k#', t.key, ' AND ')) INTO n, example;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = format('cannot take merge %s back, as newer rows clash with rows that come back', run_),
+				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = 'Give these rows other values.';
+		END IF;
+	END LOOP;
 	IF current_setting('session_replication_role') <> 'replica'
 		AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to set session_replication_role',

@@ -259,6 +259,7 @@ CREATE FUNCTION snowflake_merge_verify(
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+	SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -1,0 +1,230 @@
+-- Merges that went wrong in one way or another: each with what came of it.
+SET client_min_messages = warning;
+\set SHOW_CONTEXT never
+\set VERBOSITY terse
+CREATE FUNCTION forget() RETURNS void LANGUAGE sql AS $$
+	DROP SCHEMA IF EXISTS t, a, b, o CASCADE; CREATE SCHEMA t; CREATE SCHEMA a; CREATE SCHEMA b; CREATE SCHEMA o;
+	DELETE FROM snowflake_merge_tables; DELETE FROM snowflake_merge_references; DELETE FROM snowflake_merge_policies; DELETE FROM snowflake_merge_created_columns;
+	UPDATE snowflake_merge_runs SET state = 'rolled back' $$;
+CREATE FUNCTION last() RETURNS bigint LANGUAGE sql AS 'SELECT max(run) FROM snowflake_merge_runs';
+CREATE SEQUENCE node START 20;
+CREATE FUNCTION node() RETURNS bigint[] LANGUAGE sql AS $$ SELECT ARRAY[nextval('node')] $$;
+CREATE FUNCTION two_nodes() RETURNS bigint[] LANGUAGE sql AS $$ SELECT ARRAY[nextval('node'), nextval('node')] $$;
+CREATE FUNCTION errors(sources name[] DEFAULT '{a}') RETURNS TABLE (source name, "table" text, object text, problem text, count bigint) LANGUAGE sql
+	AS $$ SELECT source, "table", object, problem, count FROM snowflake_merge_check(sources, 't') WHERE severity = 'error' ORDER BY 2, 1, 3, 4 $$;
+
+-- a matched row's key is another row's key in the source
+SELECT forget();
+CREATE TABLE t.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text NOT NULL);
+CREATE TABLE t.inv (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item bigint REFERENCES t.items, note text);
+CREATE TABLE a.items (id bigint PRIMARY KEY, name text NOT NULL);
+CREATE TABLE a.inv (id bigint PRIMARY KEY, item bigint REFERENCES a.items, note text);
+SELECT snowflake_nextval() AS i1, snowflake_nextval() AS i2, snowflake_nextval() AS i3 \gset
+INSERT INTO t.items VALUES (:i1, 'sword'), (:i2, 'shield');
+INSERT INTO a.items VALUES (:i1, 'shield'), (:i2, 'sword'), (:i3, 'helmet');
+INSERT INTO a.inv VALUES (1, :i2, 'sword'), (2, :i1, 'shield'), (3, :i3, 'helmet');
+SELECT snowflake_merge_table('t.items', 'match', '{name}');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT note AS owned, i.name AS now_owns FROM t.inv AS v JOIN t.items AS i ON i.id = v.item ORDER BY 1;
+-- the proof does not take the map's word for it
+UPDATE t.items SET name = CASE name WHEN 'sword' THEN 'shield' ELSE 'sword' END WHERE name <> 'helmet';
+SELECT "table", problem, count FROM snowflake_merge_verify(last());
+
+-- matched rows whose key is not renumbered, and differs
+SELECT forget();
+CREATE TABLE t.countries (code text PRIMARY KEY, iso3 text NOT NULL);
+CREATE TABLE t.people (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, country text REFERENCES t.countries);
+CREATE TABLE a.countries (code text PRIMARY KEY, iso3 text NOT NULL);
+CREATE TABLE a.people (id int PRIMARY KEY, name text, country text REFERENCES a.countries);
+INSERT INTO t.countries VALUES ('A', 'AUT'), ('B', 'DEU');
+INSERT INTO a.countries VALUES ('B', 'AUT'), ('A', 'DEU');
+INSERT INTO a.people VALUES (1, 'a German', 'A');
+SELECT snowflake_merge_table('t.countries', 'match', '{iso3}');
+SELECT * FROM errors();
+
+-- a composite foreign key through a table whose id is renumbered
+SELECT forget();
+CREATE TABLE t.tenants (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tenant_id bigint NOT NULL REFERENCES t.tenants, UNIQUE (tenant_id, id));
+CREATE TABLE t.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tenant_id bigint NOT NULL, order_id bigint NOT NULL,
+	FOREIGN KEY (tenant_id, order_id) REFERENCES t.orders (tenant_id, id));
+CREATE TABLE a.tenants (id int PRIMARY KEY, name text);
+CREATE TABLE a.orders (id int PRIMARY KEY, tenant_id int NOT NULL);
+CREATE TABLE a.items (id int PRIMARY KEY, tenant_id int NOT NULL, order_id int NOT NULL);
+INSERT INTO a.tenants VALUES (1, 'x'); INSERT INTO a.orders VALUES (1, 1); INSERT INTO a.items VALUES (1, 1, 1);
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT n.name FROM t.items AS i JOIN t.orders AS o ON (o.tenant_id, o.id) = (i.tenant_id, i.order_id) JOIN t.tenants AS n ON n.id = i.tenant_id;
+
+-- a key that is a reference, in a cycle with what it refers to
+SELECT forget();
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT pn UNIQUE, profile bigint);
+CREATE TABLE t.profiles (player_id bigint PRIMARY KEY REFERENCES t.players, bio text);
+ALTER TABLE t.players ADD FOREIGN KEY (profile) REFERENCES t.profiles;
+CREATE TABLE a.players (id int PRIMARY KEY, name text, profile int);
+CREATE TABLE a.profiles (player_id int PRIMARY KEY, bio text);
+INSERT INTO t.players VALUES (1, 'tp'); INSERT INTO a.players VALUES (1, 'tp', 1), (2, 'bp', 2); INSERT INTO a.profiles VALUES (1, 'a1'), (2, 'a2');
+SELECT snowflake_merge_policy('t.players', 'pn', 'keep_target');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT p.name, f.bio FROM t.players AS p JOIN t.profiles AS f ON f.player_id = p.id ORDER BY 1;
+
+-- a guild whose leader is one of its own members, by a foreign key that has the guild's id
+SELECT forget();
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, leader_id bigint);
+CREATE TABLE t.members (guild_id bigint NOT NULL REFERENCES t.guilds, player_id bigint NOT NULL REFERENCES t.players, PRIMARY KEY (guild_id, player_id));
+ALTER TABLE t.guilds ADD FOREIGN KEY (id, leader_id) REFERENCES t.members (guild_id, player_id);
+CREATE TABLE a.players (id int PRIMARY KEY, name text);
+CREATE TABLE a.guilds (id int PRIMARY KEY, name text, leader_id int);
+CREATE TABLE a.members (guild_id int, player_id int, PRIMARY KEY (guild_id, player_id));
+INSERT INTO t.guilds VALUES (1, 'old', NULL);
+INSERT INTO a.players VALUES (1, 'p'), (2, 'q'); INSERT INTO a.guilds VALUES (1, 'g', 2), (2, 'h', NULL); INSERT INTO a.members VALUES (1, 1), (1, 2), (2, 1);
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT g.name, p.name AS leader, (SELECT count(*) FROM t.members AS m WHERE m.guild_id = g.id) AS members FROM t.guilds AS g LEFT JOIN t.players AS p ON p.id = g.leader_id ORDER BY 1;
+
+-- rows that no partition takes, CHECKs that the source lacks, exclusion constraints
+SELECT forget();
+CREATE TABLE t.chat (id bigint NOT NULL DEFAULT snowflake_nextval(), at timestamptz NOT NULL, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE t.chat_1 PARTITION OF t.chat FOR VALUES FROM ('2025-01-01') TO ('2025-02-01');
+CREATE TABLE t.rooms (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), d int4range, level int CHECK (level <= 100), EXCLUDE USING gist (d WITH &&));
+CREATE TABLE a.chat (id int NOT NULL PRIMARY KEY, at timestamptz NOT NULL);
+CREATE TABLE a.rooms (id int PRIMARY KEY, d int4range, level int);
+INSERT INTO a.chat VALUES (1, '2025-01-05'), (2, '2024-12-31');
+INSERT INTO t.rooms VALUES (1, '[1,5]', 1); INSERT INTO a.rooms VALUES (1, '[5,6]', 1), (2, '[7,8]', 120);
+SELECT * FROM errors();
+
+-- the place of a row is taken, and ranks are numbered anew
+SELECT forget();
+CREATE TABLE t.ranks (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT rn UNIQUE, rating int, rank int);
+CREATE UNIQUE INDEX rr ON t.ranks (rank) WHERE rating > 0;
+CREATE TABLE a.ranks (id int PRIMARY KEY, name text, rating int, rank int);
+INSERT INTO t.ranks VALUES (1, 'A', 50, 1), (2, 'B', 10, 2), (3, 'old', -5, 7), (4, 'unranked', 40, NULL);
+INSERT INTO a.ranks VALUES (1, 'B', 90, 1), (2, 'X', 60, 2), (3, 'aold', -3, 9), (4, 'aunranked', 45, NULL);
+SELECT snowflake_merge_policy('t.ranks', 'rn', 'keep_source'), snowflake_merge_policy('t.ranks', 'rr', 'order', 'rating DESC');
+CALL snowflake_merge('{a}', 't', node(), 1) \g /dev/null
+SELECT name, rating, rank FROM t.ranks ORDER BY name;
+CALL snowflake_merge_rollback(last());
+SELECT name, rating, rank FROM t.ranks ORDER BY name;
+
+-- two rows for the place of one
+SELECT forget();
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT pn UNIQUE, mail text CONSTRAINT pm UNIQUE, gold int);
+CREATE TABLE a.p (id int PRIMARY KEY, name text, mail text, gold int);
+INSERT INTO t.p VALUES (1, 'n', 'm', 0); INSERT INTO a.p VALUES (1, 'n', 'm1', 10), (2, 'n2', 'm', 20);
+SELECT snowflake_merge_policy('t.p', 'pn', 'keep_source'), snowflake_merge_policy('t.p', 'pm', 'keep_source');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT name, mail, gold FROM t.p;
+SELECT policy, "constraint", old_key, former_row IS NOT NULL AS took_the_place FROM snowflake_merge_records WHERE run = last() ORDER BY old_key;
+
+-- the former row comes back as it was
+SELECT forget();
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT pn UNIQUE, j jsonb NOT NULL, k json, arr int[]);
+CREATE TABLE a.p (id int PRIMARY KEY, name text, j jsonb NOT NULL, k json, arr int[]);
+INSERT INTO t.p VALUES (1, 'n', 'null', '{"b":1,  "a":2, "a":3}', '[0:1]={1,2}'); INSERT INTO a.p VALUES (1, 'n', '1', '1', '{1}');
+SELECT snowflake_merge_policy('t.p', 'pn', 'keep_source');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT * FROM t.p;
+CALL snowflake_merge_rollback(last());
+SELECT * FROM t.p;
+
+-- unless a newer row has what must be unique in it
+CREATE TABLE b.p (id int PRIMARY KEY, name text, j jsonb NOT NULL);
+INSERT INTO b.p VALUES (1, 'n', '2');
+CREATE UNIQUE INDEX pj ON t.p ((j ->> 'mail'));
+UPDATE t.p SET j = '{"mail": "m"}';
+CALL snowflake_merge('{b}', 't', node()) \g /dev/null
+INSERT INTO t.p VALUES (2, 'other', '{"mail": "m"}');
+\set VERBOSITY sqlstate
+CALL snowflake_merge_rollback(last());
+\set VERBOSITY terse
+DELETE FROM t.p WHERE id = 2;
+CALL snowflake_merge_rollback(last());
+SELECT name, j FROM t.p;
+
+-- a suffix that the index does not see
+SELECT forget();
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE UNIQUE INDEX pn ON t.p (left(name, 4));
+CREATE TABLE a.p (id int PRIMARY KEY, name text);
+INSERT INTO t.p VALUES (1, 'Tomas'); INSERT INTO a.p VALUES (1, 'Tomasz');
+SELECT snowflake_merge_policy('t.p', 'pn', 'suffix');
+SELECT * FROM errors();
+
+-- a merge that another session goes on with has another way to write times
+SELECT forget();
+CREATE TABLE t.m (at timestamptz PRIMARY KEY, v int);
+CREATE TABLE a.m (at timestamptz PRIMARY KEY, v int);
+INSERT INTO a.m SELECT '2025-01-01'::date + g, g FROM generate_series(0, 364) AS g;
+SET datestyle = 'SQL, DMY';
+SELECT node() AS nodes \gset
+SELECT snowflake_merge_start('{a}', 't', :'nodes', 40, false, NULL) > 0 AS started;
+SELECT last() AS run \gset
+BEGIN; SELECT snowflake_merge_begin(:run, '{copying}'); SELECT public.snowflake_merge_step(:run); COMMIT;
+RESET datestyle;
+CALL snowflake_merge('{a}', 't', :'nodes', 40) \g /dev/null
+SELECT count(*), sum(v) FROM t.m;
+
+-- skipped rows to which a text leads; keys that stay, to which a declaration leads
+SELECT forget();
+CREATE TABLE t.cards (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text NOT NULL CONSTRAINT cc UNIQUE, owner text);
+CREATE TABLE t.uses (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text NOT NULL REFERENCES t.cards (code));
+CREATE TABLE t.kinds (id int PRIMARY KEY, name text CONSTRAINT kn UNIQUE);
+CREATE TABLE t.things (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kind int);
+CREATE TABLE a.cards (id int PRIMARY KEY, code text NOT NULL, owner text);
+CREATE TABLE a.uses (id int PRIMARY KEY, code text);
+CREATE TABLE a.kinds (id int PRIMARY KEY, name text);
+CREATE TABLE a.things (id int PRIMARY KEY, kind int);
+INSERT INTO t.cards VALUES (1, 'X', 'Tom'); INSERT INTO a.cards VALUES (1, 'X', 'Ann'); INSERT INTO a.uses VALUES (1, 'X');
+INSERT INTO t.kinds VALUES (1, 'sword'), (2, 'shield'); INSERT INTO a.kinds VALUES (1, 'sword'), (7, 'shield'); INSERT INTO a.things VALUES (1, 7);
+SELECT snowflake_merge_policy('t.cards', 'cc', 'skip'), snowflake_merge_table('t.kinds', 'same_id'), snowflake_merge_policy('t.kinds', 'kn', 'keep_target'),
+	snowflake_merge_reference('t.things', 'kind', 't.kinds');
+SELECT * FROM errors();
+
+-- what is no whole number is no id; nor is an array with another shape a list of them, nor may keys of an object become one
+SELECT forget();
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.log (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), actor text, n numeric);
+CREATE TABLE a.players (id int PRIMARY KEY, name text);
+CREATE TABLE a.log (id int PRIMARY KEY, actor text, n numeric);
+INSERT INTO a.players VALUES (1, 'x'); INSERT INTO a.log VALUES (1, 'system', 1.4), (2, '1', 1.0), (3, '7', 7), (4, NULL, NULL);
+SELECT snowflake_merge_reference('t.log', 'actor', 't.players', dangling => 'keep'), snowflake_merge_reference('t.log', 'n', 't.players', dangling => 'keep');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT coalesce(p.name, l.actor) AS actor, coalesce(q.name, l.n::text) AS n FROM t.log AS l LEFT JOIN t.players AS p ON p.id::text = l.actor LEFT JOIN t.players AS q ON q.id = l.n ORDER BY l.id;
+CREATE TABLE t.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.bags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), grid bigint[], c jsonb);
+CREATE TABLE b.items (id int PRIMARY KEY, name text);
+CREATE TABLE b.bags (id int PRIMARY KEY, grid int[], c jsonb);
+INSERT INTO t.items VALUES (1, 'sword'); INSERT INTO b.items VALUES (3, 'sword'), (4, 'sword');
+INSERT INTO b.bags VALUES (1, '{{3,4},{4,3}}', '{}'), (2, '[0:1]={3,4}', '{}');
+SELECT snowflake_merge_table('t.items', 'match', '{name}', '{duplicates}'), snowflake_merge_reference('t.bags', 'grid', 't.items'),
+	snowflake_merge_reference('t.bags', 'c', 't.items', path => '$.keyvalue().key');
+SELECT * FROM errors('{b}');
+UPDATE b.bags SET grid = NULL, c = '{"3": 10, "4": 20}' WHERE id = 1;
+SELECT * FROM errors('{b}');
+
+-- a rollback looks for newer rows again, before it goes on and in each batch
+SELECT forget();
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.mail (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), sender bigint REFERENCES t.players ON DELETE CASCADE, kind text);
+CREATE TABLE a.players (id int PRIMARY KEY, name text);
+CREATE TABLE a.mail (id int PRIMARY KEY, sender int, kind text);
+INSERT INTO a.players SELECT g, 'p' || g FROM generate_series(1, 10) AS g; INSERT INTO a.mail VALUES (1, 1, 'player');
+-- a condition may have the table's name
+SELECT snowflake_merge_reference('t.mail', 'sender', 't.players', 'mail.kind = ''player''');
+CALL snowflake_merge('{a}', 't', node(), 2) \g /dev/null
+SELECT last() AS run \gset
+SELECT snowflake_merge_rollback_start(:run, false);
+BEGIN; SELECT snowflake_merge_begin(:run, '{"rolling back"}'); SELECT public.snowflake_merge_rollback_step(:run); COMMIT;
+BEGIN; SELECT snowflake_merge_begin(:run, '{"rolling back"}'); SELECT public.snowflake_merge_rollback_step(:run); COMMIT;
+INSERT INTO t.mail (sender, kind) SELECT max(id), 'new' FROM t.players;
+\set VERBOSITY sqlstate
+CALL snowflake_merge_rollback(:run);
+-- also when it comes in the middle
+BEGIN; SELECT snowflake_merge_begin(:run, '{"rolling back"}'); SELECT public.snowflake_merge_uncopy(:run, 1, 1) FROM generate_series(1, 5); ROLLBACK;
+\set VERBOSITY terse
+DELETE FROM t.mail;
+CALL snowflake_merge_rollback(:run);
+SELECT count(*) FROM t.players;
+
+SELECT forget();
+DROP SCHEMA t, a, b, o;
+DROP FUNCTION forget, last, node, two_nodes, errors; DROP SEQUENCE node;
