@@ -140,6 +140,36 @@ DELETE FROM t.p WHERE id = 2;
 CALL snowflake_merge_rollback(last());
 SELECT name, j FROM t.p;
 
+-- a row that takes the place of another and refers to a merged one; names with commas
+SELECT forget();
+CREATE TABLE t.g (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n text);
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT pn UNIQUE, "a, b" text, g bigint REFERENCES t.g);
+CREATE TABLE a.g (id int PRIMARY KEY, n text);
+CREATE TABLE a.p (id int PRIMARY KEY, name text, "a, b" text, g int);
+INSERT INTO t.g VALUES (1, 'tg'); INSERT INTO t.p VALUES (1, 'n', 't', 1); INSERT INTO a.g VALUES (1, 'ag'); INSERT INTO a.p VALUES (1, 'n', 'a', 1);
+SELECT snowflake_merge_policy('t.p', 'pn', 'keep_source');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT p.name, p."a, b", g.n FROM t.p JOIN t.g ON g.id = p.g;
+CALL snowflake_merge_rollback(last());
+SELECT p.name, p."a, b", g.n FROM t.p JOIN t.g ON g.id = p.g;
+
+-- a tree that is matched level by level; what stands for a row that is kept by another constraint
+SELECT forget();
+CREATE TABLE t.categories (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint REFERENCES t.categories, name text NOT NULL, UNIQUE NULLS NOT DISTINCT (parent_id, name));
+CREATE TABLE a.categories (id serial PRIMARY KEY, parent_id int REFERENCES a.categories, name text NOT NULL);
+INSERT INTO t.categories VALUES (1, NULL, 'root'), (2, 1, 'x'), (3, 2, 'deep');
+INSERT INTO a.categories (parent_id, name) VALUES (NULL, 'zz'), (NULL, 'root'), (2, 'x'), (3, 'deep');
+CREATE TABLE t.i (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, code text CONSTRAINT ic UNIQUE);
+CREATE TABLE a.i (id int PRIMARY KEY, name text, code text);
+CREATE TABLE b.i (id int PRIMARY KEY, name text, code text);
+INSERT INTO t.i VALUES (1, 'Y', 'c1'); INSERT INTO a.i VALUES (1, 'X', 'c1'); INSERT INTO b.i VALUES (1, 'X', 'c2');
+SELECT snowflake_merge_table('t.categories', 'match', '{parent_id,name}'), snowflake_merge_table('t.i', 'match', '{name}', '{differences}'),
+	snowflake_merge_policy('t.i', 'ic', 'keep_target');
+CALL snowflake_merge('{a,b}', 't', two_nodes()) \g /dev/null
+SELECT c.name, p.name AS parent FROM t.categories AS c LEFT JOIN t.categories AS p ON p.id = c.parent_id ORDER BY 1;
+SELECT name, code FROM t.i;
+SELECT source, action, new_key FROM snowflake_merge_map WHERE run = last() AND "table" = 't.i' ORDER BY 1;
+
 -- a suffix that the index does not see
 SELECT forget();
 CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

@@ -331,7 +331,10 @@ BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	SELECT c.name INTO STRICT changed FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_ AND c.changed_by = 'order';
 	same := @extschema@.snowflake_merge_key_list('t.@ = r.n#', plan.key, ' AND ');
-	SELECT NOT a.attnotnull INTO nullable FROM pg_attribute AS a WHERE a.attrelid = plan.relation AND a.attname = changed;
+	SELECT NOT a.attnotnull AND NOT back
+			AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = plan.relation AND i.indnullsnotdistinct AND a.attnum = ANY (i.indkey))
+			AND NOT EXISTS (SELECT FROM pg_constraint AS c WHERE c.conrelid = plan.relation AND c.contype = 'c' AND a.attnum = ANY (c.conkey))
+		INTO nullable FROM pg_attribute AS a WHERE a.attrelid = plan.relation AND a.attname = changed;
 	EXECUTE format('SELECT greatest((SELECT max(%I) FROM %s), (SELECT max(greatest(r.old, r.new)) FROM %s AS r))', changed,
 				   @extschema@.snowflake_merge_only(plan.relation), rank) INTO offset_;
 	EXECUTE format('UPDATE %s AS t SET %I = %s FROM %s AS r WHERE %s AND t.%I = r.%I', @extschema@.snowflake_merge_only(plan.relation),

@@ -793,7 +793,7 @@ BEGIN
 			PERFORM @extschema@.snowflake_merge_find(run_, CASE WHEN r.fires THEN 'warning' ELSE 'info' END, NULL, plan.relation::text, r.names,
 				CASE r.kind WHEN 'trigger' THEN CASE WHEN r.fires THEN 'trigger fires for rows that are merged' ELSE 'trigger does not fire for rows that are merged' END
 					ELSE CASE WHEN r.fires THEN 'rule applies to rows that are merged' ELSE 'rule does not apply to rows that are merged' END END,
-				NULL, NULL, CASE WHEN r.fires THEN format('If it should not: ALTER TABLE %s DISABLE %s ...;', plan.relation, upper(r.kind)) END);
+				NULL, NULL, CASE WHEN r.fires THEN format('If it should not: ALTER TABLE %s DISABLE %s ...; else it must name objects with their schema.', plan.relation, upper(r.kind)) END);
 		END LOOP;
 
 		FOR r IN

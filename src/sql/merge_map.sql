@@ -328,6 +328,11 @@ BEGIN
 			FROM pg_constraint AS f
 				CROSS JOIN LATERAL (SELECT array_agg(a.attname) AS names FROM unnest(f.confkey) AS k (attnum) JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = k.attnum) AS c
 			WHERE f.contype = 'f' AND f.conparentid = 0 AND f.confrelid = plan.relation AND NOT c.names <@ plan.key
+				/* With the key among them, they follow it. */
+				AND NOT (plan.kind = 'id' AND plan.key <@ c.names)
+				AND (policy = 'keep_source' OR EXISTS (
+						SELECT FROM @extschema@.snowflake_merge_plan_tables AS t JOIN @extschema@.snowflake_merge_plan_sources AS s USING (run, no)
+						WHERE t.run = run_ AND t.relation = coalesce(pg_partition_root(f.conrelid), f.conrelid)))
 				AND (policy = 'skip' OR NOT (SELECT array_agg('(' || quote_ident(n) || ')') FROM unnest(c.names) AS n) <@ expressions);
 		IF fits IS NOT NULL THEN
 			PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, plan.relation::text, label,
@@ -399,11 +404,11 @@ BEGIN
 	END CASE;
 
 	/* What stood for one of these rows, and not for a row of the target, stands for what it became. */
-	EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, CASE WHEN %L THEN ''s'' ELSE m.action END) FROM pg_temp.snowflake_merge_clash AS c '
+	EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, CASE %L WHEN ''skip'' THEN ''s'' WHEN ''keep_target'' THEN ''k'' WHEN ''keep_source'' THEN ''k'' ELSE m.action END) FROM pg_temp.snowflake_merge_clash AS c '
 		'WHERE m.action IN (''m'', ''k'') AND %s AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x WHERE x.source = m.source AND %s) '
 		'AND NOT EXISTS (SELECT FROM %s AS t WHERE %s)',
 		map, @extschema@.snowflake_merge_key_list('n#', plan.key),
-		@extschema@.snowflake_merge_key_list(CASE policy WHEN 'skip' THEN 'NULL' ELSE 'coalesce(c.t#, c.w#)' END, plan.key), policy = 'skip',
+		@extschema@.snowflake_merge_key_list(CASE policy WHEN 'skip' THEN 'NULL' ELSE 'coalesce(c.t#, c.w#)' END, plan.key), policy,
 		@extschema@.snowflake_merge_key_list('m.n# = c.n#', plan.key, ' AND '), @extschema@.snowflake_merge_key_list('m.o# = x.o#', plan.key, ' AND '),
 		@extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = c.n#', plan.key, ' AND '));
 
@@ -961,6 +966,9 @@ BEGIN
 						WHERE t.run = run_ AND t.map_step = step), NULL, 'the policies do not come to an end', NULL, NULL, 'Does a unique index not see the suffix? Choose another policy.');
 				EXIT;
 			END IF;
+			/* Only what clashes when nothing changes any more does. */
+			DELETE FROM @extschema@.snowflake_merge_report AS f USING @extschema@.snowflake_merge_plan_tables AS t
+				WHERE t.run = run_ AND t.map_step = step AND f.run = run_ AND f."table" = t.relation::text AND f.severity = 'error' AND f.problem = 'rows clash';
 			changed := false;
 			FOR table_no IN SELECT DISTINCT s.no FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
 				WHERE t.run = run_ AND t.map_step = step ORDER BY 1

@@ -67,7 +67,10 @@ BEGIN
 			CASE WHEN ref.child_key <> '{}' THEN @extschema@.snowflake_merge_key_text('x.@', ref.child_key) ELSE 'x::text' END,
 			@extschema@.snowflake_merge_only(ref.child), ref.refers,
 			CASE WHEN ref.child_no IS NULL OR ref.child_kind = 'none' THEN ''
-				ELSE format(' WHERE NOT EXISTS (SELECT FROM %s AS c WHERE c.action = ''c'' AND %s)', @extschema@.snowflake_merge_relation(run_, 'map_' || ref.child_no),
+				/* Rows that took the place of others come back before the batches that they would be in the way of, but within a cycle. */
+				ELSE format(' WHERE NOT EXISTS (SELECT FROM %s AS c WHERE c.action IN (''c'', %L) AND %s)', @extschema@.snowflake_merge_relation(run_, 'map_' || ref.child_no),
+							CASE WHEN parent_no IS NULL OR EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = parent_no AND t.cyclic)
+								THEN 'r' ELSE 'c' END,
 							@extschema@.snowflake_merge_key_list('c.n# = x.@', ref.child_key, ' AND ')) END)
 			INTO count, example;
 		IF count > 0 THEN
@@ -127,18 +130,21 @@ BEGIN
 	END IF;
 	PERFORM @extschema@.snowflake_merge_refuse_newer(run_, NULL, NULL);
 	/* Ranks come back, unless newer rows have them. */
-	FOR t IN SELECT p.*, u.label, u.changed, @extschema@.snowflake_merge_relation(run_, 'rank_' || p.no) AS ranks,
-			coalesce((SELECT string_agg(format(' AND t.%s IS NOT DISTINCT FROM f.%s', btrim(e, '()'), btrim(e, '()')), '') FROM unnest(u.expressions) AS e
-					  WHERE e <> '(' || quote_ident(u.changed) || ')'), '') AS same_others
-		FROM @extschema@.snowflake_merge_plan_tables AS p, @extschema@.snowflake_merge_unique(run_, p.no) AS u
+	FOR t IN SELECT p.*, c.relname, u.label, u.changed, u.expressions, @extschema@.snowflake_merge_relation(run_, 'rank_' || p.no) AS ranks,
+			array_position(u.expressions, '(' || quote_ident(u.changed) || ')') AS place
+		FROM @extschema@.snowflake_merge_plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, @extschema@.snowflake_merge_unique(run_, p.no) AS u
 		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'order' AND to_regclass(@extschema@.snowflake_merge_relation(run_, 'rank_' || p.no)) IS NOT NULL
+			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 	LOOP
-		EXECUTE format('SELECT count(*), min(%s) FROM %s AS r JOIN %s AS f ON %s AND f.%I = r.new JOIN %s AS t ON t.%I = r.old%s '
-			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND %s) AND NOT EXISTS (SELECT FROM %s AS o WHERE %s AND t.%I = o.new)',
-			@extschema@.snowflake_merge_key_text('t.@', t.key), t.ranks, @extschema@.snowflake_merge_only(t.relation),
-			@extschema@.snowflake_merge_key_list('f.@ = r.n#', t.key, ' AND '), t.changed, @extschema@.snowflake_merge_only(t.relation), t.changed, t.same_others,
-			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('m.n# = t.@', t.key, ' AND '),
-			t.ranks, @extschema@.snowflake_merge_key_list('o.n# = t.@', t.key, ' AND '), t.changed) INTO n, example;
+		EXECUTE format('WITH q (%s, %s) AS (SELECT %s, %s FROM %s AS %I) '
+			'SELECT count(*), min(%s) FROM %s AS r JOIN q AS f ON %s AND f.e%s = r.new JOIN q AS t ON t.e%s = r.old%s '
+			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND %s) AND NOT EXISTS (SELECT FROM %s AS o WHERE %s AND t.e%s = o.new)',
+			@extschema@.snowflake_merge_key_list('k#', t.key), (SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
+			@extschema@.snowflake_merge_key_list('@', t.key), array_to_string(t.expressions, ', '), @extschema@.snowflake_merge_only(t.relation), t.relname,
+			@extschema@.snowflake_merge_key_text('t.k#', t.key), t.ranks, @extschema@.snowflake_merge_key_list('f.k# = r.n#', t.key, ' AND '), t.place, t.place,
+			coalesce((SELECT string_agg(format(' AND t.e%s IS NOT DISTINCT FROM f.e%s', i, i), '') FROM generate_subscripts(t.expressions, 1) AS i WHERE i <> t.place), ''),
+			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('m.n# = t.k#', t.key, ' AND '),
+			t.ranks, @extschema@.snowflake_merge_key_list('o.n# = t.k#', t.key, ' AND '), t.place) INTO n, example;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = format('cannot take merge %s back, as newer rows have ranks that come back', run_),
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = format('Give these rows another %I.', t.changed);
@@ -173,9 +179,13 @@ BEGIN
 		FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.kind <> 'none' ORDER BY p.no
 	LOOP
 		EXECUTE format('SELECT count(*), string_agg(x.key, '', '') FILTER (WHERE x.n <= 3) FROM (SELECT %s AS key, row_number() OVER () AS n FROM %s AS t JOIN %s AS m ON m.action IN (''c'', ''r'') AND %s '
-			'WHERE t.xmin <> ALL (%L::xid[])) AS x', @extschema@.snowflake_merge_key_text('m.n#', t.key), @extschema@.snowflake_merge_only(t.relation),
+			'WHERE t.xmin <> ALL (%L::xid[])%s) AS x', @extschema@.snowflake_merge_key_text('m.n#', t.key), @extschema@.snowflake_merge_only(t.relation),
 			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('t.@ = m.n#', t.key, ' AND '),
-			(SELECT coalesce(array_agg(x::xid), '{}') FROM unnest(t.xids) AS x)) INTO n, example;
+			(SELECT coalesce(array_agg(x::xid), '{}') FROM unnest(t.xids) AS x),
+			/* Of an unfinished run, rows whose place was not taken yet are as they were. */
+			CASE WHEN to_regclass(@extschema@.snowflake_merge_relation(run_, 'former_' || t.no)) IS NOT NULL
+				THEN format(' AND (m.action = ''c'' OR EXISTS (SELECT FROM %s AS f WHERE %s))', @extschema@.snowflake_merge_relation(run_, 'former_' || t.no),
+							@extschema@.snowflake_merge_key_list('f.@ = t.@', t.key, ' AND ')) ELSE '' END) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
 			PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, t.relation::text, NULL, 'rows had changed since when they were taken back', n, example, NULL);
@@ -201,6 +211,7 @@ DECLARE
 	plan record;
 	part record;
 	columns text;
+	former_columns text;
 	deleted bigint := 0;
 	restored bigint := 0;
 	started CONSTANT timestamptz := clock_timestamp();
@@ -221,12 +232,12 @@ BEGIN
 		IF current_setting('session_replication_role') = 'replica' THEN
 			PERFORM @extschema@.snowflake_merge_refuse_newer(run_, no_, part.of_map);
 		END IF;
-		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) INTO columns
+		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position), string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position) INTO columns, former_columns
 			FROM @extschema@.snowflake_merge_plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
 			WHERE c.run = run_ AND c.no = no_ AND NOT c.generated AND a.attidentity <> 'a' AND c.name <> ALL (plan.key);
 		IF columns IS NOT NULL AND to_regclass(former) IS NOT NULL THEN
 			EXECUTE format('UPDATE %s AS t SET (%s) = (SELECT %s FROM %s AS f WHERE %s) FROM %s AS m JOIN %s AS o ON %s WHERE %s AND %s AND m.action = ''r''',
-				@extschema@.snowflake_merge_only(plan.relation), columns, (SELECT string_agg('f.' || c, ', ') FROM unnest(string_to_array(columns, ', ')) AS c),
+				@extschema@.snowflake_merge_only(plan.relation), columns, former_columns,
 				former, @extschema@.snowflake_merge_key_list('f.@ = t.@', plan.key, ' AND '), map, former, @extschema@.snowflake_merge_key_list('o.@ = m.n#', plan.key, ' AND '),
 				@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
 			GET DIAGNOSTICS restored = ROW_COUNT;
@@ -236,7 +247,8 @@ BEGIN
 		SET rows_done = greatest(s.rows_done - deleted - restored, 0), position = part.range_end, done = part.range_end IS NULL, busy = s.busy + (clock_timestamp() - started)
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 	/* When the last of the table's merged rows is gone, the ranks are free again. */
-	IF NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND NOT s.done) THEN
+	IF NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND NOT s.done)
+		AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
 		PERFORM @extschema@.snowflake_merge_apply_ranks(run_, no_, true);
 	END IF;
 END
