@@ -384,4 +384,20 @@ $merge->call('two', sources => ['seen'], nodes => [12]);
 $merge->is_merged('two', 'another, seen through views', ['East'], ['west']);
 is($merge->sql('two', q{SELECT string_agg(state, ' ') FROM snowflake_merge_runs}), 'done done', 'both are done');
 
+# A tree, whose nodes are the same where their paths are.
+my $zones = 'zones (id serial PRIMARY KEY, within int REFERENCES %1$s.zones, name text NOT NULL, UNIQUE NULLS NOT DISTINCT (within, name))';
+
+$merge->sql('two', (map { ("CREATE SCHEMA $_", sprintf("CREATE TABLE %1\$s.$zones", $_)) } qw(forest glade)),
+	q{INSERT INTO forest.zones (within, name) VALUES (NULL, 'a'), (1, 'b'), (2, 'c'), (3, 'd')},
+	q{INSERT INTO glade.zones (within, name) VALUES (NULL, 'other'), (NULL, 'a'), (1, 'b'), (2, 'b'), (4, 'c'), (4, 'x'), (5, 'd'), (7, 'e')},
+	q{SELECT count(*) FROM snowflake_adopt('{forest.zones}', '{id}')},
+	q{SELECT snowflake_merge_table('forest.zones', 'match', '{within,name}')},
+	$merge->call_sql(sources => ['glade'], target => 'forest', nodes => [13]));
+is($merge->sql('two', q{WITH RECURSIVE p (id, path) AS (
+			SELECT id, name FROM forest.zones WHERE within IS NULL
+			UNION ALL
+			SELECT z.id, path || '/' || name FROM p JOIN forest.zones AS z ON within = p.id)
+		SELECT string_agg(path, ' ' ORDER BY path COLLATE "C") FROM p}),
+	'a a/b a/b/c a/b/c/d a/b/c/d/e a/b/x other other/b', 'a tree is matched from its roots');
+
 done_testing();

@@ -96,7 +96,7 @@ sub disturb
 {
 	my ($name, $count, $from, $error, $disturb) = @_;
 
-	$merge->stop_at('torn', $count, 0, $from) or die 'no row is left to be stopped at';
+	$merge->stop_at('torn', $count, marks => $from) or die 'no row is left to be stopped at';
 
 	my $holder = $merge->hold('torn');
 	my $call = $merge->start_merge('torn', $statement);
@@ -123,12 +123,12 @@ my $cancelled = qr/canceling statement due to user request/;
 my $gone = qr/could not connect|terminat|connection/;
 
 $merge->allow_stops('torn');
-disturb('cancelled', 4, 'west', $cancelled, by('pg_cancel_backend'));
-disturb('session ended', 3, 'west', qr/terminating connection/, by('pg_terminate_backend'));
-disturb('source gone', 2, 'East', $gone, sub { $merge->far->stop('immediate') });
+disturb('cancelled', 4, qr/^W/, $cancelled, by('pg_cancel_backend'));
+disturb('session ended', 3, qr/^W/, qr/terminating connection/, by('pg_terminate_backend'));
+disturb('source gone', 2, qr/^E/, $gone, sub { $merge->far->stop('immediate') });
 $merge->refuses('torn', $statement, $gone, 'source not there');
 $merge->far->start;
-disturb('cancelled, with rows of the other source', 1, 'East', $cancelled, by('pg_cancel_backend'));
+disturb('cancelled, with rows of the other source', 1, qr/^E/, $cancelled, by('pg_cancel_backend'));
 $merge->call('torn', batch_size => $batch_size);
 as_undisturbed('torn', 'torn');
 

@@ -126,7 +126,7 @@ sub kill_rollback
 {
 	my ($name, $count) = @_;
 
-	$merge->stop_at('unfinished', $count, 1) or die 'no row is left to be stopped at';
+	$merge->stop_at('unfinished', $count, rollback => 1) or die 'no row is left to be stopped at';
 
 	my $holder = $merge->hold('unfinished');
 
@@ -144,6 +144,17 @@ kill_rollback('its rollback', 1);
 $merge->refuses('unfinished', $merge->call_sql, qr/roll/, 'to go on with a merge that is taken back');
 $merge->sql('unfinished', "CALL snowflake_merge_rollback($run)");
 rolled_back('unfinished', $run, 'an unfinished merge is taken back');
+
+# One that has only just begun: what it would have replaced is as it was.
+$merge->stop_at('unfinished', 1000, marks => qr/^Ww/) or die 'there is no such row';
+
+my $holder = $merge->hold('unfinished');
+
+kill_when('a merge that has begun', $Snowflake::Merge::stopped, $merge->call_sql(batch_size => 1, nodes => [ 41, 42 ]));
+eval { $holder->quit };
+$run = $merge->sql('unfinished', 'SELECT max(run) FROM snowflake_merge_runs');
+$merge->sql('unfinished', 'TRUNCATE watch.stops', "CALL snowflake_merge_rollback($run)");
+rolled_back('unfinished', $run, 'a merge that has begun is taken back');
 
 # A whole one, killed again and again while it is taken back.
 $run = $merge->call('unfinished', nodes => \@nodes);

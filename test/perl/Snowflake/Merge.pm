@@ -616,7 +616,7 @@ sub policed
 
 # Rows that a merge or its rollback can be stopped at, by who holds the advisory lock 1: while they are inserted or deleted, in the
 # middle of a batch.
-my @stoppable = qw(players items mail vault_items visits);
+my @stoppable = qw(wallets players items mail vault_items visits);
 
 sub allow_stops
 {
@@ -635,14 +635,15 @@ sub allow_stops
 	return;
 }
 
-# Stops the next merge at the first of so many rows that are not there yet, or the next rollback at one that is; fewer, if there
-# are fewer of these sources.
+# Stops the next merge at the first of so many rows that are not there yet, or the next rollback at one that is; of rows whose
+# marks match.  Fewer, if there are fewer.
 sub stop_at
 {
-	my ($self, $database, $count, $rollback, @from) = @_;
+	my ($self, $database, $count, %params) = @_;
+	my $pattern = $params{marks} // qr/^[WE]/;
 	my %there = map { $_ => 1 } split /\n/, $self->sql($database, join ' UNION ALL ', map { "SELECT mark FROM realm.$_" } @stoppable);
-	my @rows = map { my $world = $_; map { map { $_->{mark} } @{ $self->{worlds}->{$world}->{$_} } } @stoppable } @from ? @from : @sources;
-	my @chosen = choose($count, grep { $rollback ? $there{$_} : !$there{$_} } @rows);
+	my @rows = map { my $world = $_; map { map { $_->{mark} } @{ $self->{worlds}->{$world}->{$_} } } @stoppable } @sources;
+	my @chosen = choose($count, grep { $_ =~ $pattern && ($params{rollback} ? $there{$_} : !$there{$_}) } @rows);
 
 	$self->sql($database, 'TRUNCATE watch.stops', map { "INSERT INTO watch.stops VALUES ('$_')" } @chosen);
 	return scalar @chosen;
