@@ -170,6 +170,49 @@ SELECT c.name, p.name AS parent FROM t.categories AS c LEFT JOIN t.categories AS
 SELECT name, code FROM t.i;
 SELECT source, action, new_key FROM snowflake_merge_map WHERE run = last() AND "table" = 't.i' ORDER BY 1;
 
+-- a reference on a generated column, which follows what it is made of
+SELECT forget();
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kind text, holder bigint,
+	player bigint GENERATED ALWAYS AS (CASE WHEN kind = 'player' THEN holder END) STORED REFERENCES t.players);
+CREATE TABLE a.players (id int PRIMARY KEY, name text);
+CREATE TABLE a.items (id int PRIMARY KEY, kind text, holder int, player int GENERATED ALWAYS AS (CASE WHEN kind = 'player' THEN holder END) STORED REFERENCES a.players);
+INSERT INTO t.players VALUES (2, 'stranger'); INSERT INTO a.players VALUES (11, 'x'), (2, 'y'); INSERT INTO a.items VALUES (1, 'player', 2), (2, 'system', 0);
+SELECT * FROM errors();
+SELECT snowflake_merge_reference('t.items', 'holder', 't.players', 'kind = ''player''');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT i.kind, p.name FROM t.items AS i LEFT JOIN t.players AS p ON p.id = i.player ORDER BY 1;
+
+-- domains over integers
+SELECT forget();
+CREATE DOMAIN o.pid AS bigint; CREATE DOMAIN o.pref AS int;
+CREATE TABLE t.players (id o.pid PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.accounts (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE t.x (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), account o.pref REFERENCES t.accounts, p o.pid REFERENCES t.players);
+CREATE TABLE a.players (id int PRIMARY KEY, name text); CREATE TABLE a.accounts (id int PRIMARY KEY); CREATE TABLE a.x (id int PRIMARY KEY, account int, p int);
+SELECT * FROM errors();
+
+-- rows of two sources that are the same, and are not
+SELECT forget();
+CREATE TABLE t.i (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, price int);
+CREATE TABLE a.i (id int PRIMARY KEY, name text, price int); CREATE TABLE b.i (id int PRIMARY KEY, name text, price int);
+INSERT INTO a.i VALUES (1, 'sword', 10); INSERT INTO b.i VALUES (1, 'sword', 999);
+SELECT snowflake_merge_table('t.i', 'match', '{name}');
+SELECT * FROM errors('{a,b}');
+
+-- ranks that a source does not have; a skipped row that another must refer to, in one table
+SELECT forget();
+CREATE TABLE t.r (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), rating int, rank int NOT NULL DEFAULT 0 CONSTRAINT rr UNIQUE CHECK (rank > 0));
+CREATE TABLE a.r (id int PRIMARY KEY, rating int);
+INSERT INTO t.r VALUES (1, 50, 1); INSERT INTO a.r VALUES (1, 99), (2, 10);
+CREATE TABLE t.n (a bigint, b int, pa bigint, pb int, tag text CONSTRAINT tg UNIQUE, PRIMARY KEY (a, b), FOREIGN KEY (pa, pb) REFERENCES t.n (a, b));
+CREATE TABLE a.n (a bigint, b int, pa bigint, pb int, tag text, PRIMARY KEY (a, b));
+INSERT INTO t.n VALUES (1, 1, NULL, NULL, 'x'); INSERT INTO a.n VALUES (5, 1, NULL, NULL, 'x'), (5, 2, 5, 1, 'y'), (5, 3, 5, 2, 'z'), (6, 1, NULL, NULL, 'w');
+SELECT snowflake_merge_policy('t.r', 'rr', 'order', 'rating DESC'), snowflake_merge_policy('t.n', 'tg', 'skip');
+CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT rating, rank FROM t.r ORDER BY rank;
+SELECT a, b, tag FROM t.n ORDER BY 1, 2;
+
 -- a suffix that the index does not see
 SELECT forget();
 CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

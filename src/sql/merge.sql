@@ -424,8 +424,8 @@ BEGIN
 
 	insert_text := format('INSERT INTO %s AS t (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM %s%s', plan.relation,
 		(SELECT string_agg(quote_ident(n), ', ' ORDER BY i) FROM unnest(parts.names) WITH ORDINALITY AS u (n, i)),
-		array_to_string(parts.expressions, ', '), parts.origin, ' WHERE ' || part.of_map || part.of_source || ' AND m.action = ''c''');
-	IF plan.kind <> 'none' THEN
+		array_to_string(parts.expressions, ', '), parts.origin, ' WHERE ' || part.of_map || part.of_source || ' AND m.action = ''c''' || CASE plan.kind WHEN 'id' THEN ' ORDER BY m.n1' ELSE '' END);
+	IF to_regclass(@extschema@.snowflake_merge_relation(run_, 'former_' || no_)) IS NOT NULL THEN
 		EXECUTE format('SELECT EXISTS (SELECT FROM %s AS m WHERE %s AND m.action = ''r'')', map, part.of_map) INTO replaced;
 		IF replaced THEN
 			/* Once for people, and once as it was. */
@@ -540,8 +540,15 @@ BEGIN
 		ORDER BY 1, 2
 	LOOP
 		EXECUTE format('SELECT %s(%I) FROM %s', CASE WHEN seq.ascending THEN 'max' ELSE 'min' END, seq.attname, @extschema@.snowflake_merge_only(seq.relation)) INTO reached;
-		EXECUTE format('SELECT last_value FROM %s WHERE is_called', seq.sequence) INTO last;
-		IF reached IS NOT NULL AND (last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END) THEN
+		CONTINUE WHEN reached IS NULL;
+		IF NOT (has_sequence_privilege(seq.sequence, 'UPDATE') AND has_sequence_privilege(seq.sequence, 'SELECT, USAGE')) THEN
+			PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, seq.relation::text, seq.attname,
+				format('permission denied to set sequence %s past the merged values', seq.sequence), NULL, reached::text,
+				format('Before the table is written to: SELECT setval(%L, %s);', seq.sequence, reached));
+			CONTINUE;
+		END IF;
+		last := pg_sequence_last_value(seq.sequence);
+		IF last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END THEN
 			IF NOT dry_run THEN
 				PERFORM setval(seq.sequence, reached);
 			END IF;
@@ -558,12 +565,23 @@ CREATE FUNCTION snowflake_merge_end_of_copy(run_ bigint, dry_run boolean) RETURN
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
+DECLARE
+	grown regclass;
 BEGIN
 	PERFORM @extschema@.snowflake_merge_set_sequences(run_, dry_run);
 	PERFORM @extschema@.snowflake_merge_find(run_, 'info', r.sources[s.source], t.relation::text, NULL, 'rows are copied', s.rows_done, NULL, NULL)
 		FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
 			JOIN @extschema@.snowflake_merge_runs AS r USING (run)
 		WHERE s.run = run_ ORDER BY s.source, s.no;
+	/* They have grown so much that the planner should know. */
+	IF NOT dry_run THEN
+		FOR grown IN SELECT t.relation FROM @extschema@.snowflake_merge_plan_tables AS t JOIN pg_class AS c ON c.oid = t.relation
+			WHERE t.run = run_ AND pg_has_role(c.relowner, 'USAGE')
+				AND (SELECT sum(s.rows_done) FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = t.no) > t.former_rows / 10 + 1000
+		LOOP
+			EXECUTE format('ANALYZE %s', grown);
+		END LOOP;
+	END IF;
 	UPDATE @extschema@.snowflake_merge_runs AS r SET state = 'verifying', copied_at = clock_timestamp() WHERE r.run = run_;
 END
 $$;

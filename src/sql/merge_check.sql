@@ -452,7 +452,8 @@ BEGIN
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = f.name
 			JOIN pg_attribute AS k ON k.attrelid = p.relation AND k.attname = p.key[1]
 		WHERE f.run = run_ AND f.path IS NULL
-			AND a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'smallint[]'::regtype, 'integer[]'::regtype)
+			AND (a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'smallint[]'::regtype, 'integer[]'::regtype)
+				 OR EXISTS (SELECT FROM pg_type AS y WHERE y.oid = a.atttypid AND y.typbasetype IN ('smallint'::regtype, 'integer'::regtype)))
 			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
 		GROUP BY t.relation, f.name, p.relation, p.key, k.atttypid, a.atttypid, a.atttypmod
 	LOOP

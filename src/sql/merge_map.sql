@@ -557,8 +557,9 @@ BEGIN
 				 JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum) AS columns,
 				(SELECT array_agg(b.attname ORDER BY array_position(p.key, b.attname)) FROM unnest(c.confkey) AS k (attnum)
 				 JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.attnum) AS parent_columns
-			FROM pg_constraint AS c JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = c.confrelid AND p.kind = 'key'
-			WHERE c.contype = 'f' AND c.conrelid = plan.relation AND c.confrelid <> c.conrelid
+			FROM pg_constraint AS c JOIN @extschema@.snowflake_merge_plan_tables AS p
+					ON p.run = run_ AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid) AND p.kind = 'key'
+			WHERE c.contype = 'f' AND c.conparentid = 0 AND coalesce(pg_partition_root(c.conrelid), c.conrelid) = plan.relation
 		LOOP
 			CONTINUE WHEN fk.parent_columns <> fk.key;
 			EXECUTE format('SELECT EXISTS (SELECT FROM %s AS m WHERE m.source = %s AND m.action = ''s'')',
@@ -884,7 +885,7 @@ BEGIN
 		WHERE p.relation = plan.relation AND p.policy = 'renumber' AND plan.kind = 'id' AND m.action = 'copied' AND m.new_key <> m.old_key
 			AND m.old_key::bigint > @extschema@.snowflake_merge_last_serial();
 		/* What a row became may have changed once more since it was put on record. */
-		EXECUTE format('UPDATE @extschema@.snowflake_merge_records AS r SET new_key = CASE WHEN m.action <> ''s'' THEN %s END FROM %s AS m '
+		EXECUTE format('UPDATE @extschema@.snowflake_merge_records AS r SET new_key = CASE WHEN m.action <> ''s'' THEN %s END, policy = CASE m.action WHEN ''k'' THEN ''keep_target'' ELSE r.policy END FROM %s AS m '
 			'WHERE r.run = %s AND r."table" = %L AND r.source = (%L::name[])[m.source] AND r.policy IN (''keep_target'', ''keep_source'') AND r.old_key = %s',
 			@extschema@.snowflake_merge_key_text('m.n#', plan.key), map, run_, plan.relation, run_row.sources, @extschema@.snowflake_merge_key_text('m.o#', plan.key));
 	END IF;
@@ -913,6 +914,13 @@ BEGIN
 				WHERE e.name <> ALL (plan.key::text[]) AND e.name <> ALL (coalesce(plan.natural_key, '{}')::text[]);
 			IF statement IS NOT NULL THEN
 				EXECUTE statement INTO found, example;
+				IF found = 0 AND cardinality(run_row.sources) > 1 THEN
+					/* Or than the row of another source that is added. */
+					EXECUTE replace(statement, format(' JOIN %s AS t ON ', @extschema@.snowflake_merge_only(plan.relation)),
+									format(' JOIN (%s) AS t ON ', @extschema@.snowflake_merge_all_rows(run_, no_,
+										(SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) FROM @extschema@.snowflake_merge_plan_columns AS c WHERE c.run = run_ AND c.no = no_),
+										NULL))) INTO found, example;
+				END IF;
 				IF found > 0 THEN
 					PERFORM @extschema@.snowflake_merge_find(run_,
 						CASE WHEN plan.role = 'same_id' OR 'differences' = ANY (plan.accept) THEN 'warning' ELSE 'error' END,

@@ -284,7 +284,9 @@ BEGIN
 		SELECT DISTINCT ON (c.oid) c.oid, a.attname
 		FROM relation AS c
 			JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
-				AND a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+			/* A domain over integers can't hold new ids, which the check says. */
+			JOIN pg_type AS y ON y.oid = a.atttypid
+				AND coalesce(nullif(y.typbasetype, 0), y.oid) IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
 			LEFT JOIN key AS k ON k.indrelid = c.oid
 			LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
 		WHERE a.attgenerated = ''
@@ -359,7 +361,25 @@ BEGIN
 		JOIN pg_attribute AS a ON a.attrelid = o.relation AND a.attname = o.name
 		JOIN pg_type AS y ON y.oid = a.atttypid
 	/* A key that is renumbered refers to nothing. */
-	WHERE NOT (t.kind = 'id' AND t.key = ARRAY[o.name]) AND t.role <> 'ignore';
+	WHERE NOT (t.kind = 'id' AND t.key = ARRAY[o.name]) AND t.role <> 'ignore' AND a.attgenerated = '';
+
+	/* What is generated refers to what the columns refer to that it is made of. */
+	PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, t.relation::text, f.name,
+			format('the column is generated and refers to %s, whose keys are renumbered', f.referenced), NULL, NULL,
+			format('Declare what the columns that it is made of refer to: SELECT %s(%L, ..., %L, ...);', '@extschema@.snowflake_merge_reference', t.relation, f.referenced))
+		FROM @extschema@.snowflake_merge_foreign_keys(target) AS f
+			JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = f.relation AND t.role <> 'ignore'
+			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = f.referenced AND p.kind = 'id' AND p.key = ARRAY[f.referenced_name]
+			JOIN pg_attribute AS a ON a.attrelid = f.relation AND a.attname = f.name AND a.attgenerated <> ''
+			JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		WHERE NOT EXISTS (SELECT FROM pg_depend AS u JOIN pg_attribute AS b ON b.attrelid = u.refobjid AND b.attnum = u.refobjsubid
+							JOIN @extschema@.snowflake_merge_plan_references AS r ON r.run = run_ AND r.no = t.no AND r.name = b.attname AND r.referenced = p.no
+						  WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND u.refclassid = 'pg_class'::regclass AND u.refobjid = a.attrelid);
+	PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, t.relation::text, r.attname,
+			format('the declared reference to %s leads to no key that is renumbered: values stay as they are', r.referenced), NULL, NULL, NULL)
+		FROM @extschema@.snowflake_merge_references AS r
+			JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = r.relation AND t.role <> 'ignore'
+		WHERE NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_references AS f WHERE f.run = run_ AND f.no = t.no AND f.name = r.attname AND f.declared);
 
 	INSERT INTO @extschema@.snowflake_merge_plan_sources (run, no, source, relation)
 	SELECT run_, t.no, s.n, c.oid

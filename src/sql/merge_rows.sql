@@ -284,7 +284,7 @@ BEGIN
 			CASE WHEN t.attcollation <> s.attcollation
 				THEN (SELECT format('%I.%I', n.nspname, l.collname) FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
 					  WHERE l.oid = t.attcollation) END AS collation,
-			coalesce(pg_get_expr(d.adbin, d.adrelid), 'NULL::' || format_type(t.atttypid, t.atttypmod)) AS default_value
+			format('CAST((%s) AS %s)', coalesce(pg_get_expr(d.adbin, d.adrelid), 'NULL'), format_type(t.atttypid, t.atttypmod)) AS default_value
 		FROM @extschema@.snowflake_merge_plan_columns AS c
 			JOIN pg_attribute AS t ON t.attrelid = plan.relation AND t.attname = c.name
 			LEFT JOIN pg_attrdef AS d ON d.adrelid = plan.relation AND d.adnum = t.attnum
@@ -294,7 +294,7 @@ BEGIN
 	LOOP
 		value := format('s.%I', col.name);
 		IF NOT col.given THEN
-			CONTINUE WHEN NOT all_columns;
+			CONTINUE WHEN NOT all_columns AND NOT (has_change AND col.changed_by IS NOT NULL);
 			expr := col.default_value;
 		ELSE
 			expr := replace(coalesce(@extschema@.snowflake_merge_cast(col.source_type, col.source_typmod, col.type, col.typmod),

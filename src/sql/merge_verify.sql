@@ -33,6 +33,7 @@ DECLARE
 	unmapped_rows bigint;
 	others bigint;
 	other text;
+	bounds text := '';
 	key_text text;
 	is_own CONSTANT text := 'm.action IN (''c'', ''r'')';		-- has values of the source
 BEGIN
@@ -68,6 +69,12 @@ BEGIN
 									  parts.expressions[array_position(parts.names, k.name::text)]), ' OR '), 'false') INTO other
 		FROM @extschema@.snowflake_merge_unique(run_, no_) AS u, unnest(plan.natural_key) WITH ORDINALITY AS k (name, n)
 		WHERE u.policy = 'match';
+	/* New ids lie close together: the rest of the target need not be looked at. */
+	IF plan.kind = 'id' THEN
+		EXECUTE format('SELECT format('' AND t.%%I BETWEEN %%s AND %%s'', %L::text, min(m.n1), max(m.n1)) FROM %s AS m WHERE m.source = %s AND m.action <> ''s''', plan.key[1], map, source_)
+			INTO bounds;
+		bounds := CASE WHEN bounds LIKE '%BETWEEN  AND %' THEN '' ELSE bounds END;
+	END IF;
 	unmapped := coalesce(is_own || ' AND (' || unmapped || ')', 'false');
 	EXECUTE format('SELECT count(*) FROM %s', @extschema@.snowflake_merge_only(source_relation)) INTO in_source;
 	EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.source = %s', map, source_) INTO in_map;
@@ -78,7 +85,7 @@ BEGIN
 		'count(*) FILTER (WHERE m.action = ''m'' AND t.%I IS NOT NULL AND %s), '
 		'min(%s) FILTER (WHERE m.action <> ''s'' AND t.%I IS NULL OR %s) FROM %s LEFT JOIN %s AS t ON %s',
 		is_own, plan.key[1], is_own, plan.key[1], differs, plan.key[1], unmapped, plan.key[1], other, key_text, plan.key[1], unmapped,
-		parts.origin, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '))
+		parts.origin, @extschema@.snowflake_merge_only(plan.relation), @extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND ') || bounds)
 		INTO joined, missing, differing, gone, unmapped_rows, others, example;
 	IF missing > 0 THEN
 		problem := 'rows are missing in the target';
@@ -193,7 +200,12 @@ BEGIN
 		END IF;
 	END IF;
 	former := in_target[1] - in_map[1] - CASE plan.kind WHEN 'id' THEN in_target[3] - in_map[3] ELSE 0 END;
-	IF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
+	IF former < plan.former_rows AND run_row.state <> 'done' THEN
+		problem := 'rows that the target had are gone';
+		count := plan.former_rows - former;
+		example := NULL;
+		RETURN NEXT;
+	ELSIF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
 		problem := 'rows are in the target that neither it nor a source had';
 		count := former - plan.former_rows;
 		example := NULL;
