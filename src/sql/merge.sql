@@ -548,7 +548,7 @@ BEGIN
 			CONTINUE;
 		END IF;
 		last := pg_sequence_last_value(seq.sequence);
-		IF last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END THEN
+		IF (last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END) THEN
 			IF NOT dry_run THEN
 				PERFORM setval(seq.sequence, reached);
 			END IF;
