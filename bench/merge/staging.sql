@@ -1,9 +1,5 @@
--- What people write who merge a database by hand: maps of old to new ids, the rows copied to staging tables, their ids and
--- references updated through the maps, and moved into the target, which is in use, in batches.
---
--- Nothing here is slower than it must be: the maps and the staging tables are filled before they are indexed and are analysed,
--- the staging tables are not logged, and an UPDATE changes a row's id and its reference at once, so that each row is
--- updated once and no index with it.  There are no checks but the counts.  Foreign keys stay, as the target is in use.
+-- As in_place.sql, by somebody who keeps the source: the rows are copied to staging tables first, which are not logged and are
+-- indexed only after their ids and references are updated, so that an UPDATE changes no index.
 CREATE SCHEMA by_hand;
 
 CREATE TABLE by_hand.orders_map AS

@@ -1,4 +1,4 @@
--- As by_hand.sql, by somebody who knows better: without staging and updates, the rows are joined with the maps on their way.
+-- As in_place.sql, by somebody who needs no updates: the rows are joined with the maps on their way.
 CREATE SCHEMA by_hand;
 
 CREATE TABLE by_hand.orders_map AS
