@@ -2,7 +2,7 @@
 #
 #	make, make install, make installcheck	as with any PGXS extension; PG_CONFIG=... selects the server
 #	make test	everything that shows that it works; installs the packages that are missing
-#	make demo	three private servers, an orders table over them, and what comes out
+#	make demo	three private servers with an orders table over them; two game servers that are merged
 #	make bench	the speed, as ratios within one run; BENCH=ids or BENCH=merge for a part of it
 
 EXTENSION = snowflake
