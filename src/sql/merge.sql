@@ -160,7 +160,6 @@ AS $$
 DECLARE
 	run_ bigint;
 	known record;
-	problems text;
 	t record;
 	n bigint;
 BEGIN
@@ -644,7 +643,6 @@ DECLARE
 	started timestamptz := pg_catalog.clock_timestamp();
 	state text;
 	proved boolean;
-	more boolean;
 	report jsonb;
 BEGIN
 	run := @extschema@.snowflake_merge_start(sources, target, nodes, batch_size, dry_run IS TRUE, run);

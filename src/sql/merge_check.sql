@@ -216,7 +216,6 @@ DECLARE
 	is_filled boolean;
 	can_read boolean;
 	problem text;
-	severity text;
 	names text[];
 	predicates text[];
 	problems text[];

@@ -56,7 +56,6 @@ DECLARE
 	timed text[] := '{}';
 	untimed text[] := '{}';
 	early bigint;
-	clashing bigint;
 	example text;
 	overflow boolean;
 BEGIN

@@ -238,8 +238,6 @@ CREATE FUNCTION snowflake_merge_plan(run_ bigint, sources name[], target name) R
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
-DECLARE
-	changed int;
 BEGIN
 	WITH relation AS MATERIALIZED (
 		SELECT c.oid, coalesce(d.role, 'copy') AS role, d.key AS natural_key, coalesce(d.accept, '{}') AS accept,

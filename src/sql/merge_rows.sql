@@ -258,7 +258,6 @@ DECLARE
 	map text;
 	inner_columns text := '';
 	joins text := '';
-	key_type record;
 	col record;
 	ref record;
 	value text;
@@ -266,7 +265,6 @@ DECLARE
 	plain text;
 	cases text;
 	mapped text;
-	missing text;
 	has_change boolean;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
