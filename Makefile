@@ -87,7 +87,7 @@ test: all
 .PHONY: tap
 tap: PROVE_TESTS = test/t/*.pl
 # More than there are processors: they wait most of the time.
-tap: PROVE_FLAGS = -I test/perl -j4 --timer
+tap: PROVE_FLAGS = -I test/perl -j6 --timer
 tap:
 	$(prove_installcheck)
 
