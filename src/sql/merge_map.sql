@@ -732,6 +732,21 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_create_map(bigint, int) IS 'for snowflake_merge()''s own use: creates the maps of a table';
 
+/* A query for the keys o1 .. of a source, in a table whose key is not renumbered, and what n1 .. becomes of each. */
+CREATE FUNCTION snowflake_merge_keys(run_ bigint, no_ int, source_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT format('SELECT %s, %s FROM %s',
+		(SELECT string_agg(format('%s AS o%s', k.value, k.n), ', ' ORDER BY k.n) FROM @extschema@.snowflake_merge_key_values(t.relation, s.relation, t.key) AS k),
+		(SELECT string_agg(format('%s AS n%s', p.expressions[array_position(p.names, k.name::text)], k.n), ', ' ORDER BY k.n)
+		 FROM unnest(t.key) WITH ORDINALITY AS k (name, n)),
+		p.origin)
+	FROM @extschema@.snowflake_merge_plan_tables AS t JOIN @extschema@.snowflake_merge_plan_sources AS s USING (run, no),
+		@extschema@.snowflake_merge_rows_parts(run_, no_, source_, false, false) AS p
+	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+$$;
+COMMENT ON FUNCTION snowflake_merge_keys(bigint, int, int) IS 'for snowflake_merge()''s own use: a query for keys, and what becomes of them';
+
 /* Fills the map of a table whose key is not renumbered, and indexes the map of any. */
 CREATE FUNCTION snowflake_merge_fill_map(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -739,20 +754,16 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	plan record;
-	source record;
-	parts record;
+	source int;
 	detail text;
 	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
 BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF plan.kind = 'key' THEN
-		FOR source IN SELECT s.* FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ ORDER BY s.source LOOP
-			parts := @extschema@.snowflake_merge_rows_parts(run_, no_, source.source, false, false);
-			EXECUTE format('INSERT INTO %s (source, %s, %s, action) SELECT %s, %s, %s, ''c'' FROM %s', map,
-				@extschema@.snowflake_merge_key_list('o#', plan.key), @extschema@.snowflake_merge_key_list('n#', plan.key), source.source,
-				(SELECT string_agg(k.value, ', ' ORDER BY k.n) FROM @extschema@.snowflake_merge_key_values(plan.relation, source.relation, plan.key) AS k),
-				(SELECT string_agg(parts.expressions[array_position(parts.names, k.name::text)], ', ' ORDER BY k.n) FROM unnest(plan.key) WITH ORDINALITY AS k (name, n)),
-				parts.origin);
+		FOR source IN SELECT s.source FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ ORDER BY s.source LOOP
+			EXECUTE format('INSERT INTO %s (source, %s, %s, action) SELECT %s, q.*, ''c'' FROM (%s) AS q', map,
+				@extschema@.snowflake_merge_key_list('o#', plan.key), @extschema@.snowflake_merge_key_list('n#', plan.key), source,
+				@extschema@.snowflake_merge_keys(run_, no_, source));
 		END LOOP;
 	END IF;
 	BEGIN
@@ -778,20 +789,15 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	plan record;
-	source record;
-	parts record;
+	source int;
 	done bigint;
 	changed boolean := false;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	FOR source IN SELECT s.* FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ ORDER BY s.source LOOP
-		parts := @extschema@.snowflake_merge_rows_parts(run_, no_, source.source, false, false);
-		EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, m.action) FROM (SELECT %s, %s FROM %s) AS q (%s, %s) '
-			'WHERE m.source = %s AND m.action = ''c'' AND %s AND (%s)', @extschema@.snowflake_merge_relation(run_, 'map_' || no_),
-			@extschema@.snowflake_merge_key_list('n#', plan.key), @extschema@.snowflake_merge_key_list('q.n#', plan.key),
-			(SELECT string_agg(k.value, ', ' ORDER BY k.n) FROM @extschema@.snowflake_merge_key_values(plan.relation, source.relation, plan.key) AS k),
-			(SELECT string_agg(parts.expressions[array_position(parts.names, k.name::text)], ', ' ORDER BY k.n) FROM unnest(plan.key) WITH ORDINALITY AS k (name, n)),
-			parts.origin, @extschema@.snowflake_merge_key_list('o#', plan.key), @extschema@.snowflake_merge_key_list('n#', plan.key), source.source,
+	FOR source IN SELECT s.source FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ ORDER BY s.source LOOP
+		EXECUTE format('UPDATE %s AS m SET (%s, action) = ROW (%s, m.action) FROM (%s) AS q WHERE m.source = %s AND m.action = ''c'' AND %s AND (%s)',
+			@extschema@.snowflake_merge_relation(run_, 'map_' || no_), @extschema@.snowflake_merge_key_list('n#', plan.key),
+			@extschema@.snowflake_merge_key_list('q.n#', plan.key), @extschema@.snowflake_merge_keys(run_, no_, source), source,
 			@extschema@.snowflake_merge_key_list('m.o# = q.o#', plan.key, ' AND '),
 			@extschema@.snowflake_merge_key_list('m.n# IS DISTINCT FROM q.n#', plan.key, ' OR '));
 		GET DIAGNOSTICS done = ROW_COUNT;
