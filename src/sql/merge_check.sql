@@ -56,10 +56,7 @@ COMMENT ON FUNCTION snowflake_merge_can_read(regclass) IS 'for snowflake_merge()
 CREATE FUNCTION snowflake_merge_row_text(key name[]) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE cardinality(key)
-		WHEN 0 THEN 'left(s::text, 100)'
-		WHEN 1 THEN format('s.%I::text', key[1])
-		ELSE format('ROW(%s)::text', (SELECT string_agg(format('s.%I', k.name), ', ' ORDER BY k.n) FROM unnest(key) WITH ORDINALITY AS k (name, n))) END
+	SELECT CASE cardinality(key) WHEN 0 THEN 'left(s::text, 100)' ELSE @extschema@.snowflake_merge_key_text('s.@', key) END
 $$;
 COMMENT ON FUNCTION snowflake_merge_row_text(name[]) IS 'for snowflake_merge()''s own use: an expression for a row''s key';
 

@@ -456,7 +456,7 @@ BEGIN
 	key_text := CASE WHEN plan.kind = 'none' THEN 'NULL::text' ELSE @extschema@.snowflake_merge_key_text('m.o#', plan.key) END;
 
 	FOR ref IN
-		SELECT r.*, a.atttypid AS source_type, p.relation AS parent, p.key[1] AS parent_key, p.role AS parent_role, s.relation AS source_parent,
+		SELECT r.*, p.relation AS parent, p.key[1] AS parent_key, p.role AS parent_role, s.relation AS source_parent,
 			format('s.%I', r.name) AS value, @extschema@.snowflake_merge_relation(run_, 'map_' || r.referenced) AS map,
 			CASE WHEN r.condition IS NOT NULL THEN format('s.%I', 'snowflake condition ' || r.id) END AS condition_column,
 			t.attnotnull

@@ -94,7 +94,7 @@ CREATE TABLE snowflake_merge_plan_references (
 	PRIMARY KEY (run, id)
 );
 
-/* A table of a source: what of it is where.  Rows with a null source are what is done to the target's rows. */
+/* A table of a source, and how far it is copied, or taken back. */
 CREATE TABLE snowflake_merge_plan_sources (
 	run bigint NOT NULL,
 	no int NOT NULL,

@@ -5,6 +5,7 @@
  * Maps are named map_NO in the run's schema, with the columns source, o1 .. oN (old key), n1 .. nN (new key) and action:
  * c copied, m matched, k the target's row was kept, r the target's row takes the source's values, s skipped (no new key).
  * What a policy changed is in change_NO: source, o1 .. oN, tries, and the changed columns, null where they stay.
+ * What the target's rows were before is in rank_NO (old and new ranks) and former_NO (rows that took a source's values).
  */
 
 /* The schema of a run, and a table in it. */
