@@ -85,7 +85,7 @@ test: all
 
 # The tests that start servers of their own; as any user but root.
 .PHONY: tap
-tap: PROVE_TESTS = test/t/*.pl
+tap: PROVE_TESTS ?= test/t/*.pl
 # More than there are processors: they wait most of the time.
 tap: PROVE_FLAGS = -I test/perl -j6 --timer
 tap:

@@ -303,21 +303,16 @@ sub start_clients
 	$self->{clients} = [];
 	foreach my $kind (@kinds)
 	{
-		my $script = "$PostgreSQL::Test::Utils::tmp_check/client_$kind.sql";
 		my $file = $self->{ledger}->file($self->{line});
 
-		if (!-e $script)
-		{
-			append_to_file("$script.$$", "$client_sql{$kind}\n" x 10_000);
-			rename "$script.$$", $script or die "could not rename $script: $!";
-		}
 		append_to_file($file, '');
+		# "yes" repeats the statement until psql ends, as it does when it loses its connection.
 		push @{ $self->{clients} }, {
 			file => $file,
-			run => IPC::Run::start([
-				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=0', ('-f', $script) x 100,
-				'-d', $self->connstr('postgres') . ' application_name=client'
-			], '<', '/dev/null', '>', $file, '2>', "$file.errors"),
+			run => IPC::Run::start(
+				[ 'yes', $client_sql{$kind} ], '<', '/dev/null', '2>', '/dev/null', '|',
+				[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=0', '-d', $self->connstr('postgres') . ' application_name=client' ],
+				'>', $file, '2>', "$file.errors"),
 		};
 	}
 	return;
