@@ -2,9 +2,9 @@
  * postgresql.cpp
  *		A registry in a PostgreSQL database that has the extension.
  *
- * Each operation is one statement and one transaction; what it means is said in
- * src/sql/registry.sql.  An answer that says "written" comes after the commit.
- * Where the connection is lost before it, nothing is known: the statement may
+ * Each operation is one statement in one transaction; what it means is said in
+ * src/sql/registry.sql.  An answer that says "written" counts after the commit.
+ * Where the connection is lost before that, nothing is known: the statement may
  * even be carried out later.
  */
 #include <cstdio>
@@ -74,52 +74,83 @@ fail_by_time(const char *what, Problem *problem)
 	return false;
 }
 
+struct NumberText
+{
+	char		text[24];
+
+	explicit NumberText(int64_t value)
+	{
+		snprintf(text, sizeof(text), "%lld", static_cast<long long>(value));
+	}
+};
+
+/* Puts a statement into the pipeline. */
+bool
+send(const char *statement, int parameters, const char *const *values)
+{
+	return PQsendQueryParams(connection, statement, parameters, nullptr, values, nullptr, nullptr, 0);
+}
+
 /*
- * Sends a statement and waits for its result.  Null, with the problem and
- * without a connection, where there is none; the caller looks at its status.
+ * Sees to it that a commit that is confirmed is there, and that a statement that
+ * we have given up does not go on waiting for long.
+ */
+bool
+send_settings()
+{
+	const NumberText limit_text(Max(context->time_left(), 1));
+	const char *const values[] = {limit_text.text};
+
+	return send("SELECT pg_catalog.set_config('synchronous_commit', CASE WHEN pg_catalog.current_setting('synchronous_commit') "
+				"IN ('off', 'local', 'remote_write') THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, true), "
+				"pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('statement_timeout', $1, true)", 1, values);
+}
+
+/*
+ * Waits for the results of four statements, of which the third is the one that
+ * counts, and returns that, or the first error.  Null where the connection ended.
  */
 PGresult *
-run(const char *statement, int parameters, const char *const *values, Problem *problem)
+receive(Problem *problem)
 {
 	PGresult   *result = nullptr;
 
-	if (connection == nullptr)
-	{
-		set_problem(problem, "", "there is no connection to the registry");
-		return nullptr;
-	}
-	if (!PQsendQueryParams(connection, statement, parameters, nullptr, values, nullptr, nullptr, 0))
-	{
-		(void) fail_connection(problem);
-		return nullptr;
-	}
-	for (;;)
+	for (int number = 1;;)
 	{
 		int			events = WL_SOCKET_READABLE;
 		int			unsent = PQflush(connection);
 
 		if (unsent < 0 || !PQconsumeInput(connection))
-		{
-			PQclear(result);
-			(void) fail_connection(problem);
-			return nullptr;
-		}
+			break;
 		while (!PQisBusy(connection))
 		{
 			PGresult   *next = PQgetResult(connection);
+			ExecStatusType status = PQresultStatus(next);
 
-			if (next == nullptr)
+			if (PQstatus(connection) == CONNECTION_BAD)
 			{
-				if (result == nullptr || PQstatus(connection) == CONNECTION_BAD)
-				{
-					PQclear(result);
+				PQclear(next);
+				PQclear(result);
+				(void) fail_connection(problem);
+				return nullptr;
+			}
+			if (status == PGRES_PIPELINE_SYNC)
+			{
+				PQclear(next);
+				if (result == nullptr)
 					(void) fail_connection(problem);
-					return nullptr;
-				}
 				return result;
 			}
-			PQclear(result);
-			result = next;
+			/* What follows an error is skipped. */
+			if (next == nullptr)
+				number++;
+			else if (status == PGRES_FATAL_ERROR || (number == 3 && status == PGRES_TUPLES_OK))
+			{
+				PQclear(result);
+				result = next;
+			}
+			else
+				PQclear(next);
 		}
 		if (unsent > 0)
 			events |= WL_SOCKET_WRITEABLE;
@@ -130,6 +161,39 @@ run(const char *statement, int parameters, const char *const *values, Problem *p
 			return nullptr;
 		}
 	}
+	PQclear(result);
+	(void) fail_connection(problem);
+	return nullptr;
+}
+
+/*
+ * Runs a statement in a transaction of its own and waits for its result, which
+ * counts when the commit has been confirmed.  Null, with the problem and without a
+ * connection, where there is none; the caller looks at its status.
+ *
+ * Nothing that it sets stays: behind a pooler the connection is another client's
+ * afterwards.  All goes in one message, with values as parameters, since the texts
+ * of statements are shown to whoever has the role.
+ */
+PGresult *
+run(const char *statement, int parameters, const char *const *values, Problem *problem)
+{
+	if (connection == nullptr)
+	{
+		set_problem(problem, "", "there is no connection to the registry");
+		return nullptr;
+	}
+
+	/* After an error the transaction before is still to be ended. */
+	const char *begin = PQtransactionStatus(connection) == PQTRANS_INERROR ? "ROLLBACK AND CHAIN" : "BEGIN";
+
+	if (!send(begin, 0, nullptr) || !send_settings() || !send(statement, parameters, values) ||
+		!send("COMMIT", 0, nullptr) || !PQpipelineSync(connection))
+	{
+		(void) fail_connection(problem);
+		return nullptr;
+	}
+	return receive(problem);
 }
 
 /* An error of the registry's: its primary message. */
@@ -175,16 +239,6 @@ copy_text(char (&to)[size], const PGresult *result, int row, int column)
 	strlcpy(to, PQgetvalue(result, row, column), size);
 }
 
-struct NumberText
-{
-	char		text[24];
-
-	explicit NumberText(int64_t value)
-	{
-		snprintf(text, sizeof(text), "%lld", static_cast<long long>(value));
-	}
-};
-
 struct IntervalText
 {
 	char		text[48];
@@ -224,22 +278,14 @@ wait_for_connection(long limit_ms, Problem *problem)
 	return polled == PGRES_POLLING_OK || fail_connection(problem);
 }
 
-/*
- * Finds the extension; sees to it that a commit that is confirmed is there, and
- * that a statement that we have given up does not go on waiting for long.
- */
+/* Finds the extension. */
 bool
 look_around(Problem *problem)
 {
-	const NumberText limit_text(context->time_left());
-	const char *const values[] = {limit_text.text};
 	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), n.nspname, "
-							   "pg_catalog.quote_ident(n.nspname), c.system_identifier, "
-							   "pg_catalog.set_config('synchronous_commit', CASE WHEN pg_catalog.current_setting('synchronous_commit') "
-							   "IN ('off', 'local', 'remote_write') THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, false), "
-							   "pg_catalog.set_config('lock_timeout', $1, false), pg_catalog.set_config('statement_timeout', $1, false) "
+							   "pg_catalog.quote_ident(n.nspname), c.system_identifier "
 							   "FROM pg_catalog.pg_control_system() AS c LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake' "
-							   "LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace", 1, values, problem);
+							   "LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace", 0, nullptr, problem);
 
 	if (result == nullptr)
 	{
@@ -341,6 +387,8 @@ connect_host(const Hosts &hosts, int number, long limit_ms, Problem *problem)
 	if (!wait_for_connection(limit_ms, problem))
 		return false;
 	(void) PQsetnonblocking(connection, 1);
+	if (!PQenterPipelineMode(connection))
+		return fail_connection(problem);
 	return look_around(problem);
 }
 
