@@ -26,6 +26,21 @@ bit_at(const uint8_t *address, int bit) noexcept
 	return address[bit / 8] >> (7 - bit % 8) & 1;
 }
 
+/* Does a host name's last number come after a part that is a number too, as in "ip-10-1-2-3"?  What stands before the last number is given. */
+bool
+follows_number(std::string_view before) noexcept
+{
+	if (before.empty() || before.back() != '-')
+		return false;
+	before.remove_suffix(1);
+
+	size_t		start = before.size();
+
+	while (start > 0 && is_digit(before[start - 1]))
+		start--;
+	return start < before.size() && (start == 0 || before[start - 1] == '-');
+}
+
 bool
 parse_network(std::string_view text, Network *network, Reason *reason) noexcept
 {
@@ -183,6 +198,9 @@ node_from_host_name(std::string_view host_name, const Layout &layout, uint64_t *
 		start--;
 	if (start == first.size())
 		return reason->refuse("The host name \"%s\" does not end in digits before its first dot.", Quoted(host_name).text);
+	if (follows_number(slice(first, 0, start)))
+		return reason->refuse("The host name \"%s\" ends in two numbers, as one that is made of an address does: hosts that differ "
+							  "in the first one would have the same node number.", Quoted(host_name).text);
 	if (!parse_digits(slice(first, start), layout.max_node(), &number))
 		return reason->refuse("The digits that the host name \"%s\" ends in are outside the range of the layout, 0 to %" PRIu64 ".",
 							  Quoted(host_name).text, layout.max_node());

@@ -87,11 +87,29 @@ TEST(NodeId, is_what_the_host_name_ends_in)
 	EXPECT_EQ(node("orders-3"), 3);
 	EXPECT_EQ(node("orders-0042.example.org"), 42);
 	EXPECT_EQ(node("7"), 7);
+	EXPECT_EQ(node("db7"), 7);
+	EXPECT_EQ(node("v2-orders-3"), 3);
+	EXPECT_EQ(node("orders2-3"), 3);
+	EXPECT_EQ(node("-3"), 3);
 	EXPECT_EQ(node("orders"), -1);
 	EXPECT_EQ(node("orders.7"), -1);
 	EXPECT_EQ(node("orders-1024"), -1);
 	EXPECT_EQ(node("orders-99999999999999999999999"), -1);
 	EXPECT_EQ(node(""), -1);
+}
+
+TEST(NodeId, is_not_the_end_of_an_address_in_the_host_name)
+{
+	Layout		layout = layout_of("twitter");
+	Reason		reason;
+	uint64_t	number;
+
+	/* Another host of the network would have the same number, and so would "web-7-3" beside "orders-7-3". */
+	for (const char *name : {"ip-10-1-2-3", "ip-10-1-2-3.eu-west-1.compute.internal", "10-3", "orders-7-0003", "orders-99999999999999999999999-3"})
+	{
+		EXPECT_FALSE(node_from_host_name(name, layout, &number, &reason)) << name;
+		EXPECT_NE(std::string_view(reason.text).find("address"), std::string_view::npos) << reason.text;
+	}
 }
 
 TEST(NodeId, is_the_host_part_of_an_address)
