@@ -27,6 +27,37 @@ SELECT snowflake_lastval() = :lost AS same;
 SELECT snowflake_nextval_batch(0);
 SELECT snowflake_lastval() = :lost AS same;
 
+-- the newest of ids that are given in turns: those of a batch that is still being read are older
+BEGIN;
+DECLARE batch CURSOR FOR SELECT snowflake_nextval_batch(3) AS id;
+FETCH batch \gset first_
+SELECT snowflake_lastval() = :first_id AS same;
+SELECT snowflake_nextval() AS newest \gset
+FETCH batch \gset second_
+SELECT :second_id < :newest AS older, snowflake_lastval() = :newest AS same;
+COMMIT;
+
+-- forgotten like PostgreSQL's own
+CREATE TEMP SEQUENCE counter;
+SELECT nextval('counter'), snowflake_nextval() AS id \gset
+DISCARD PLANS;
+RESET ALL;
+SELECT lastval(), snowflake_lastval() = :id AS same;
+DISCARD SEQUENCES;
+SELECT lastval();
+SELECT snowflake_lastval();
+SELECT snowflake_nextval() AS id \gset
+SELECT snowflake_lastval() = :id AS same;
+DISCARD ALL;
+SELECT lastval();
+SELECT snowflake_lastval();
+-- by a statement that fails: kept
+SELECT snowflake_nextval() AS id \gset
+BEGIN;
+DISCARD ALL;
+ROLLBACK;
+SELECT snowflake_lastval() = :id AS same;
+
 -- of this session alone
 \c
 SELECT snowflake_lastval();

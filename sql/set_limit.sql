@@ -9,9 +9,9 @@ BEGIN
 	message := 'accepted';
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-	message := regexp_replace(message, 'is .* behind', 'is INTERVAL behind');
 	detail := regexp_replace(detail, '20[-0-9]+ [0-9:.]+\+00', 'TIME', 'g');
-	detail := regexp_replace(detail, 'wait for [^,]*', 'wait for INTERVAL');
+	detail := regexp_replace(detail, 'wait for [^;]*', 'wait for INTERVAL');
+	detail := regexp_replace(detail, 'is .* behind', 'is INTERVAL behind');
 END
 $$;
 

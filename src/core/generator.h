@@ -242,7 +242,7 @@ public:
 
 	/*
 	 * Takes the next ids: up to wanted of them, fewer where the tick has no more.
-	 * Waits for the clock where it may, reserves where it must.
+	 * Waits for the clock where it may, max_wait and a tick in all; reserves where it must.
 	 */
 	Taken take(int64_t wanted) noexcept
 	{
@@ -296,8 +296,7 @@ public:
 					continue;
 				}
 
-				int128		ahead = int128{tick - max_drift_} * tick_ns_ + epoch_ns_ - now;
-				int64_t		wait = ahead > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ahead);
+				int64_t		wait = ns_until(tick, now);
 
 				if (wait > tick_ns_)
 				{
@@ -305,11 +304,14 @@ public:
 					if (wait > options_.max_wait_ns - waited)
 						return failure(Failure::behind, now, tick, wait);
 				}
-				/* A clock that stands still would be waited for for ever, tick by tick. */
 				if (slept > 0 && now >= slept_from)
 					lag += slept - (now - slept_from);
-				if (lag > options_.max_wait_ns + tick_ns_)
-					return failure(Failure::standstill, now, tick, waited);
+				/*
+				 * Others may have taken all ids of the tick that was waited for, again and again; or the clock
+				 * stands still: without what it lags behind CLOCK_BOOTTIME there would be an id now.
+				 */
+				if (wait > options_.max_wait_ns + tick_ns_ - waited)
+					return wait <= lag ? failure(Failure::standstill, now, tick, waited) : failure(Failure::behind, now, tick, wait);
 				slept_from = now;
 				slept = env_.wait(std::min(wait, longest_wait_ns), waited == 0);
 				waited += slept;
@@ -466,6 +468,29 @@ public:
 		state_.seen_offset.store(static_cast<uint64_t>(offset), std::memory_order_relaxed);
 	}
 
+	/*
+	 * Why the next id could not be had by the clock as it is now; none where it
+	 * can, after a wait that is allowed.  Nothing is changed.  start_us is where a
+	 * claim would start, Unix microseconds, where none is held.
+	 */
+	Failure clock_failure(int64_t start_us) noexcept
+	{
+		ClockReading clock = env_.read_clock();
+		uint64_t	word = load(state_.word);
+		int64_t		now_tick = tick_of(clock.wall_ns);
+		int64_t		tick = word & held ? tick_of_step(step_after(step_of(word), clock.wall_ns, now_tick)) : first_tick(clock, start_us, 0);
+
+		if (jump_of(clock) > 0)
+			return Failure::forward_jump;
+		if (!(word & held) && clock.wall_ns < epoch_ns_ && tick == 1)
+			return Failure::epoch_ahead;
+		if (std::max(tick, now_tick) > last_tick_)
+			return Failure::exhausted;
+		if (tick > now_tick + max_drift_ && ns_until(tick, clock.wall_ns) > std::max(options_.max_wait_ns, tick_ns_))
+			return Failure::behind;
+		return Failure::none;
+	}
+
 	/* The newest id's step, and its node; false where this server has issued none since it started. */
 	bool newest(uint64_t *step, uint64_t *node) const noexcept
 	{
@@ -612,11 +637,33 @@ private:
 		return static_cast<int64_t>(load(state_.target)) > limit;
 	}
 
+	/* How long it takes until an id may lie in a tick, by the clock; ns. */
+	int64_t ns_until(int64_t tick, int64_t now) const noexcept
+	{
+		int128		ahead = int128{tick - max_drift_} * tick_ns_ + epoch_ns_ - now;
+
+		return ahead > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ahead);
+	}
+
+	static int128 rounded_up_us(const ClockReading &clock) noexcept
+	{
+		return (int128{clock.wall_ns} + ns_per_us - 1) / ns_per_us;
+	}
+
 	/*
-	 * Takes the claim: starts in the first tick that begins at or after the
-	 * clock, the durable limit, the grant's beginning and every id that this server
-	 * has issued, whatever layout or node number came before.  Nothing is reserved yet.
+	 * Where a claim starts: in the first tick that begins at or after the clock, the
+	 * durable limit, the grant's beginning and every id that this server has issued,
+	 * whatever layout or node number came before.
 	 */
+	int64_t first_tick(const ClockReading &clock, int64_t durable_us, int64_t granted_from_us) const noexcept
+	{
+		int64_t		issued_end = load(state_.highest_issued) == 0 ? 0 : tick_of_step(load(state_.highest_issued)) + 1;
+
+		/* Tick 0 is left out, so that there is a step before the first. */
+		return std::max({tick_from_us(rounded_up_us(clock)), tick_from_us(durable_us), tick_from_us(granted_from_us), issued_end, int64_t{1}});
+	}
+
+	/* Takes the claim.  Nothing is reserved yet. */
 	bool claim(Taken *failed) noexcept
 	{
 		env_.lock();
@@ -636,11 +683,7 @@ private:
 		}
 
 		ClockReading clock = env_.read_clock();
-		int64_t		issued_end = load(state_.highest_issued) == 0 ? 0 : tick_of_step(load(state_.highest_issued)) + 1;
-		/* The clock in microseconds, rounded up; tick 0 is left out, so that there is a step before the first. */
-		int128		now_us = (int128{clock.wall_ns} + ns_per_us - 1) / ns_per_us;
-		int64_t		start = std::max({tick_from_us(now_us), tick_from_us(source.durable_us),
-								   tick_from_us(source.granted_from_us), issued_end, int64_t{1}});
+		int64_t		start = first_tick(clock, source.durable_us, source.granted_from_us);
 		bool		first = load(state_.claim_count) == 0;	/* not one after set_limit(), which says nothing about the clock */
 
 		/* A claim that started by a clock that is not believed would lie there when the clock is put right. */
@@ -663,6 +706,8 @@ private:
 			return false;
 
 		/* There is nothing yet to compare the clock with but the durable limit. */
+		int128		now_us = rounded_up_us(clock);
+
 		if (first && source.durable_us > 0 &&
 			now_us - source.durable_us > options_.max_forward_jump_ns / ns_per_us)
 			env_.clock_ahead(clock.wall_ns, source.durable_us);
@@ -780,18 +825,28 @@ private:
 		state_.believed_offset.store(static_cast<uint64_t>(offset), std::memory_order_release);
 	}
 
-	/* False with the failure where the wall clock has jumped forward, as far as there is something to compare it with. */
-	bool is_believed(const ClockReading &clock, int64_t tick, Taken *failed) noexcept
+	/* How far the wall clock has jumped forward, ns; 0 where it is believed, or there is nothing to compare it with. */
+	int64_t jump_of(const ClockReading &clock) const noexcept
 	{
 		int64_t		believed = static_cast<int64_t>(load(state_.believed_offset));
 
-		see_offset(clock.offset_ns);
 		/* A clock that returns to where it was believed before has been put right. */
 		if (believed != no_offset && clock.offset_ns - believed > options_.max_forward_jump_ns &&
 			clock.offset_ns - static_cast<int64_t>(load(state_.greatest_offset)) > put_right_ns)
+			return clock.offset_ns - believed;
+		return 0;
+	}
+
+	/* False with the failure where the wall clock has jumped forward. */
+	bool is_believed(const ClockReading &clock, int64_t tick, Taken *failed) noexcept
+	{
+		int64_t		jump = jump_of(clock);
+
+		see_offset(clock.offset_ns);
+		if (jump > 0)
 		{
 			refuse_offset(clock.offset_ns);
-			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, clock.offset_ns - believed);
+			*failed = failure(Failure::forward_jump, clock.wall_ns, tick, jump);
 			return false;
 		}
 		/* Back where it was: the same jump again is another one. */

@@ -13,6 +13,7 @@
 
 #include "postgres/clock.h"
 #include "postgres/grant.h"
+#include "postgres/lastval.h"
 #include "postgres/layout.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
@@ -20,6 +21,8 @@
 #include "postgres/time.h"
 
 #include "postgres/pg.h"
+
+#include "postgres/sqlstate.h"
 
 namespace snowflake
 {
@@ -50,9 +53,6 @@ uint64_t	placed_node_bits;
 /* This backend's counters, which only it writes; set with the generator. */
 BackendCounters *counters;
 
-/* The newest id that this session was given; none yet: -1. */
-int64		last_id = -1;
-
 void
 count(Atomic64 &counter, uint64_t more)
 {
@@ -63,10 +63,17 @@ count(Atomic64 &counter, uint64_t more)
 int64_t
 count_wait(int64_t start_ns, bool first)
 {
+	static int64_t waited_in_call = 0;
+	Atomic64   &longest = shared()->longest_wait_ns;
+	uint64_t	before = longest.load(std::memory_order_relaxed);
 	int64_t		waited = boot_clock_ns() - start_ns;
 
+	waited_in_call = waited + (first ? 0 : waited_in_call);
 	count(counters->waits, first ? 1 : 0);
 	count(counters->wait_ns, static_cast<uint64_t>(waited));
+	while (before < static_cast<uint64_t>(waited_in_call) &&
+		   !longest.compare_exchange_weak(before, static_cast<uint64_t>(waited_in_call), std::memory_order_relaxed))
+		;
 	return waited;
 }
 
@@ -97,32 +104,63 @@ count_error()
 	count(counters->errors, 1);
 }
 
+/* What helps where the registry had granted the time up to the next id before, to this holder or to another. */
+const char *
+granted_before_hint()
+{
+	if (registry_address().kind == RegistryKind::zookeeper)
+		return "This passes when the clock gets there. Otherwise set the clock right, or set \"snowflake.node_id\" to another number or "
+			"to \"auto\" and restart the server. snowflake_set_limit() does not help here.";
+	return "This passes when the clock gets there. Otherwise set the clock right, or set \"snowflake.node_id\" to another number or "
+		"to \"auto\" and restart the server. If a wrong clock has moved the registry's time ahead and no id was made there, "
+		"the registry's owner can set it back with snowflake_registry_repair(). snowflake_set_limit() does not help here.";
+}
+
 [[noreturn]] void
 report_behind(const Taken &taken)
 {
 	uint64_t	step;
 	uint64_t	node;
 	bool		after_newest = generator->newest(&step, &node) && taken.tick <= generator->tick_of_step(step) + 1;
+	bool		granted_before = has_registry() && !after_newest &&
+		current_grant().grant.start_us > tick_begin_us(*generator_layout, taken.tick - 1);
+	/* A wait of at most a tick is refused only where the call has waited before. */
+	bool		others_were_faster = taken.excess_ns <= generator_layout->tick_us * ns_per_us;
 	int64		reached_us = tick_begin_us(*generator_layout, after_newest ? generator->tick_of_step(step) : taken.tick);
 	int64		now_us = taken.now_ns / ns_per_us;
+	TimeText	now = time_text(now_us);
+	TimeText	reached = time_text(reached_us);
+	TimeText	behind = interval_text(reached_us - now_us);
+	TimeText	wait = interval_text(taken.excess_ns / ns_per_us);
 
 	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("clock is %s behind the snowflake ids", interval_text(reached_us - now_us).text),
+			(errcode(sqlstate_clock),
+			 errmsg("clock is behind the snowflake ids"),
+			 others_were_faster ?
+			 errdetail("The clock reads %s; all ids up to the tick of %s are taken, and other calls took those that this one had waited for. "
+					   "It would have to wait for %s more; \"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
+					   now.text, reached.text, wait.text, max_wait_setting(), max_drift_setting()) :
 			 after_newest ?
-			 errdetail("The clock reads %s; the newest id has the time %s; an id would have to wait for %s, "
+			 errdetail("The clock is %s behind: it reads %s, and the newest id has the time %s. An id would have to wait for %s; "
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
-					   time_text(now_us).text, time_text(reached_us).text, interval_text(taken.excess_ns / ns_per_us).text,
-					   max_wait_setting(), max_drift_setting()) :
-			 errdetail("The clock reads %s; the time up to %s is taken: this server reserved it, before its last start or by "
-					   "snowflake_advance_past() or snowflake_set_limit(), or the registry granted it before; an id would have to wait for %s, "
+					   behind.text, now.text, reached.text, wait.text, max_wait_setting(), max_drift_setting()) :
+			 granted_before ?
+			 errdetail("The clock is %s behind: it reads %s, and the registry granted the time up to %s before, to this server or to an "
+					   "earlier holder of its node number. An id would have to wait for %s; "
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
-					   time_text(now_us).text, time_text(reached_us).text, interval_text(taken.excess_ns / ns_per_us).text,
-					   max_wait_setting(), max_drift_setting()),
+					   behind.text, now.text, reached.text, wait.text, max_wait_setting(), max_drift_setting()) :
+			 errdetail("The clock is %s behind: it reads %s, and this server reserved the time up to %s, before its last start or by "
+					   "snowflake_advance_past() or snowflake_set_limit(). An id would have to wait for %s; "
+					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
+					   behind.text, now.text, reached.text, wait.text, max_wait_setting(), max_drift_setting()),
+			 others_were_faster ?
+			 errhint("Try again; a larger \"snowflake.max_wait\" waits longer, "
+					 "a larger \"snowflake.max_drift\" lets ids run further ahead of the clock.") :
 			 after_newest ?
 			 errhint("Set the clock right and try again; a larger \"snowflake.max_wait\" waits longer, "
 					 "a larger \"snowflake.max_drift\" lets ids run further ahead of the clock. "
-					 "If a wrong clock has moved the ids ahead, see snowflake_set_limit().") :
+					 "If a wrong clock has moved the ids ahead, give the server another node number, restart it, and see snowflake_set_limit().") :
+			 granted_before ? errhint("%s", granted_before_hint()) :
 			 errhint("Shortly after a start this passes by itself, and a larger \"snowflake.max_wait\" waits for it. "
 					 "Otherwise set the clock right; if a wrong clock has moved the limit ahead, see snowflake_set_limit().")));
 }
@@ -140,7 +178,7 @@ report(const Taken &taken)
 			report_behind(taken);
 		case Failure::standstill:
 			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					(errcode(sqlstate_clock),
 					 errmsg("clock stands still"),
 					 errdetail("The clock reads %s; while the call waited for %s on CLOCK_BOOTTIME it has not gone on enough "
 							   "for the next id. \"snowflake.max_wait\" is %d ms.",
@@ -149,10 +187,10 @@ report(const Taken &taken)
 		case Failure::forward_jump:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("clock jumped forward by %s and is not believed", interval_text(taken.excess_ns / ns_per_us).text),
-					 errdetail("The clock reads %s; against CLOCK_BOOTTIME it has moved further since the last reservation "
-							   "than \"snowflake.max_forward_jump\" allows, %d s.",
-							   time_text(now_us).text, max_forward_jump_setting()),
+					 errmsg("clock jumped forward and is not believed"),
+					 errdetail("The clock reads %s; since the last reservation it has moved %s forward against CLOCK_BOOTTIME. "
+							   "\"snowflake.max_forward_jump\" allows %d s.",
+							   time_text(now_us).text, interval_text(taken.excess_ns / ns_per_us).text, max_forward_jump_setting()),
 					 errhint("Set the clock right; or, if it is right now, call snowflake_accept_clock().")));
 		case Failure::epoch_ahead:
 			ereport(ERROR,
@@ -222,7 +260,11 @@ take_one()
 	if (unlikely(taken.failure != Failure::none))
 		report(taken);
 	count(counters->ids, 1);
-	return last_id = id_of(taken.first_step, taken.node);
+
+	int64		id = id_of(taken.first_step, taken.node);
+
+	remember_id(id, ++last_turn);
+	return id;
 }
 
 /* snowflake_nextval_batch(): what is left to return. */
@@ -232,6 +274,7 @@ struct Batch
 	int64		taken;			/* of the run, not returned yet */
 	uint64_t	next_step;		/* of the run */
 	uint64_t	node;
+	uint64_t	turn;
 };
 
 }  // namespace
@@ -297,8 +340,8 @@ Server::claim_source(ClaimSource *source) noexcept
 		count_error();
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot make ids with the layout \"%s\"", layout_setting()),
-				 errdetail("%s", reason.text),
+				 errmsg("cannot make ids with the setting of \"snowflake.layout\""),
+				 errdetail("It is \"%s\". %s", layout_setting(), reason.text),
 				 errhint("Set \"snowflake.layout\" to another one and restart the server.")));
 	}
 	if (!node.usable)
@@ -314,8 +357,8 @@ Server::claim_source(ClaimSource *source) noexcept
 							 static_cast<long long>(server_layout().max_node()), server_layout().node_bits > 0 ? 1 : 0)));
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot make ids with \"snowflake.node_id\" set to \"%s\"", node_id_setting()),
-				 errdetail("%s", node.reason.text),
+				 errmsg("cannot make ids with the setting of \"snowflake.node_id\""),
+				 errdetail("It is \"%s\". %s", node_id_setting(), node.reason.text),
 				 errhint("Change \"snowflake.node_id\" or \"snowflake.layout\" and restart the server.")));
 	}
 	if (has_registry())
@@ -400,10 +443,10 @@ Server::clock_ahead(int64_t now_ns, int64_t durable_us) noexcept
 	if (clock_source() != ClockSource::realtime || has_registry())
 		return;
 	ereport(WARNING,
-			(errmsg("clock is %s past the time that this server's snowflake ids had reached", interval_text(now_us - durable_us).text),
-			 errdetail("The clock reads %s; the time reserved last ended at %s. "
+			(errmsg("clock is far past the time that this server's snowflake ids had reached"),
+			 errdetail("The clock reads %s; the time reserved last ended at %s, %s before. "
 					   "At server start there is nothing else to compare the clock with, so it is believed.",
-					   time_text(now_us).text, time_text(durable_us).text),
+					   time_text(now_us).text, time_text(durable_us).text, interval_text(now_us - durable_us).text),
 			 errhint("Nothing to do if the server made no ids in the meantime. "
 					 "If the clock is wrong, set it right now, and see snowflake_set_limit().")));
 }
@@ -480,7 +523,8 @@ snowflake_nextval_batch(PG_FUNCTION_ARGS)
 		if (wanted < 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("number of ids must be at least 1, not %d", wanted),
+					 errmsg("number of ids must be at least 1"),
+					 errdetail("The number is %d.", wanted),
 					 errhint("Leave the call out where no ids are wanted.")));
 		context = SRF_FIRSTCALL_INIT();
 		batch = static_cast<Batch *>(MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(Batch)));
@@ -503,23 +547,14 @@ snowflake_nextval_batch(PG_FUNCTION_ARGS)
 		batch->taken = taken.count;
 		batch->next_step = taken.first_step;
 		batch->node = taken.node;
+		batch->turn = ++last_turn;
 	}
-	batch->taken--;
-	last_id = id_of(batch->next_step++, batch->node);
-	SRF_RETURN_NEXT(context, Int64GetDatum(last_id));
-}
 
-/* snowflake_lastval() bigint: this session's newest id. */
-PG_FUNCTION_INFO_V1(snowflake_lastval);
-Datum
-snowflake_lastval(PG_FUNCTION_ARGS)
-{
-	if (last_id < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("snowflake_lastval is not yet defined in this session"),
-				 errhint("It is the newest id that snowflake_nextval() or snowflake_nextval_batch() gave this session.")));
-	PG_RETURN_INT64(last_id);
+	int64		id = id_of(batch->next_step++, batch->node);
+
+	batch->taken--;
+	remember_id(id, batch->turn);
+	SRF_RETURN_NEXT(context, Int64GetDatum(id));
 }
 
 /*
@@ -544,9 +579,9 @@ snowflake_advance_past(PG_FUNCTION_ARGS)
 	if (begin_us > now_us && begin_us - now_us > furthest_advance_us)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("id %lld lies more than a day ahead of the clock", static_cast<long long>(id)),
-				 errdetail("Its time in the server's layout is %s; the clock reads %s.",
-						   time_text(begin_us).text, time_text(now_us).text),
+				 errmsg("id lies more than a day ahead of the clock"),
+				 errdetail("The time of %lld in the server's layout is %s; the clock reads %s.",
+						   static_cast<long long>(id), time_text(begin_us).text, time_text(now_us).text),
 				 errhint("Check that the id was made with the layout \"%s\", and that the clock is right.", layout_setting())));
 
 	Taken		taken = target.advance_past(tick);
@@ -580,7 +615,8 @@ snowflake_set_limit(PG_FUNCTION_ARGS)
 	if (taken.failure != Failure::none)
 		report(taken);
 	ereport(LOG,
-			(errmsg("limit of snowflake ids was set to %s", time_text(limit_us).text)));
+			(errmsg("limit of snowflake ids was set"),
+			 errdetail("It is %s.", time_text(limit_us).text)));
 	PG_RETURN_VOID();
 }
 

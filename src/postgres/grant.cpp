@@ -12,6 +12,8 @@
 
 #include "postgres/pg.h"
 
+#include "postgres/sqlstate.h"
+
 namespace snowflake
 {
 
@@ -121,12 +123,18 @@ claim_state_name(ClaimState state)
 	return nullptr;
 }
 
+int64_t
+claim_since(const RegistryGrant &grant, int64_t now_us)
+{
+	return claim_state(grant, now_us) == grant.state ? unix_time(grant.since) : grant.grant.granted_until_us;
+}
+
 void
 report_ungranted(int64_t now_us)
 {
 	RegistryGrant grant = current_grant();
 	ClaimState	state = claim_state(grant, now_us);
-	int64		since_us = state == grant.state ? unix_time(grant.since) : grant.grant.granted_until_us;
+	int64		since_us = claim_since(grant, now_us);
 	bool		has_keeper = shared()->keeper_latch.load(std::memory_order_acquire) != nullptr;
 	const char *problem = !has_keeper ? "this server's keeper is not running" :
 		grant.problem[0] != '\0' ? grant.problem : "it has not answered in time";
@@ -140,20 +148,19 @@ report_ungranted(int64_t now_us)
 
 	if (state == ClaimState::none)
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				(errcode(sqlstate_registry),
 				 errmsg("cannot make ids: the registry has granted no node number"),
 				 errdetail("Registry \"%s\", group \"%s\", claim \"none\" since %s: %s.",
 						   registry_address().shown, registry_group_setting(), time_text(since_us).text, problem),
 				 errhint("%s", hint)));
 	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 !grant.is_usable ?
-			 errmsg("cannot make ids: the claim on node number %llu is lost", static_cast<unsigned long long>(grant.grant.node)) :
-			 errmsg("cannot make ids: the registry grants node number %llu no further than %s",
-					static_cast<unsigned long long>(grant.grant.node), time_text(grant.grant.granted_until_us).text),
-			 errdetail("Registry \"%s\", group \"%s\", claim \"%s\" since %s: %s.",
-					   registry_address().shown, registry_group_setting(), claim_state_name(state),
-					   time_text(since_us).text, problem),
+			(errcode(sqlstate_registry),
+			 grant.is_usable ?
+			 errmsg("cannot make ids: the registry grants the node number no further") :
+			 errmsg("cannot make ids: the claim on the node number is lost"),
+			 errdetail("Registry \"%s\", group \"%s\", node number %llu, granted until %s, claim \"%s\" since %s: %s.",
+					   registry_address().shown, registry_group_setting(), static_cast<unsigned long long>(grant.grant.node),
+					   time_text(grant.grant.granted_until_us).text, claim_state_name(state), time_text(since_us).text, problem),
 			 errhint("%s", hint)));
 }
 

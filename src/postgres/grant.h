@@ -37,6 +37,9 @@ void		ask_for_time_after(int64_t us);
 ClaimState	claim_state(const RegistryGrant &grant, int64_t now_us);
 const char *claim_state_name(ClaimState state);
 
+/* Since when it is in that state, Unix microseconds. */
+int64_t		claim_since(const RegistryGrant &grant, int64_t now_us);
+
 /* The error of a call that needs time which is not granted. */
 [[noreturn]] void report_ungranted(int64_t now_us);
 

@@ -99,7 +99,8 @@ void
 report_end(int elevel, const Layout &layout)
 {
 	ereport(elevel,
-			(errmsg("snowflake layout has no time left from %s on", time_text(ends_at_us(layout)).text),
+			(errmsg("snowflake layout has less than a year of time left"),
+			 errdetail("Its time ends at %s.", time_text(ends_at_us(layout)).text),
 			 errhint("Plan the change to a layout with a later epoch or more timestamp bits.")));
 }
 

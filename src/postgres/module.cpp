@@ -5,6 +5,7 @@
 #include "postgres/clock.h"
 #include "postgres/generate.h"
 #include "postgres/grant.h"
+#include "postgres/lastval.h"
 #include "postgres/layout.h"
 #include "postgres/node.h"
 #include "postgres/settings.h"
@@ -33,19 +34,22 @@ warn_of_misfits()
 
 	if (is_for_reading_only(layout, &reason))
 		ereport(WARNING,
-				(errmsg("cannot make ids with the layout \"%s\"", layout_setting()), errdetail("%s", reason.text)));
+				(errmsg("cannot make ids with the setting of \"snowflake.layout\""),
+				 errdetail("It is \"%s\". %s", layout_setting(), reason.text)));
 	else if (layout.epoch_us > now_us)
 		ereport(WARNING,
-				(errmsg("cannot make ids before the epoch of the snowflake layout, %s", time_text(layout.epoch_us).text)));
+				(errmsg("cannot make ids before the epoch of the snowflake layout"),
+				 errdetail("The epoch is %s.", time_text(layout.epoch_us).text)));
 	else if (ends_us <= now_us)
 		ereport(WARNING,
-				(errmsg("cannot make ids with a snowflake layout whose time ended at %s", time_text(ends_us).text)));
+				(errmsg("cannot make ids with a snowflake layout whose time has ended"),
+				 errdetail("It ended at %s.", time_text(ends_us).text)));
 	else if (ends_within_a_year(layout, now_us))
 		report_end(WARNING, layout);
 	if (!server_node().usable && server_node_id().source != NodeSource::unset)
 		ereport(WARNING,
-				(errmsg("cannot make ids with \"snowflake.node_id\" set to \"%s\"", node_id_setting()),
-				 errdetail("%s", server_node().reason.text)));
+				(errmsg("cannot make ids with the setting of \"snowflake.node_id\""),
+				 errdetail("It is \"%s\". %s", node_id_setting(), server_node().reason.text)));
 }
 
 }  // namespace
@@ -72,6 +76,7 @@ _PG_init(void)
 	resolve_server_node();
 	warn_of_misfits();
 	request_shared();
+	forget_id_on_discard();
 	/* Where the server can make no ids, it needs no claim. */
 	if (has_registry() && server_node().usable && !is_for_reading_only(server_layout(), &reason))
 		register_keeper();

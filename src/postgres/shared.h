@@ -80,6 +80,9 @@ struct Shared
 	/* snowflake.clock = monotonic: what CLOCK_BOOTTIME is added to, as int64_t, ns */
 	Atomic64	clock_anchor_ns;
 
+	/* The longest wait of a call, for snowflake_stat */
+	Atomic64	longest_wait_ns;
+
 	/* When the log is next told that the layout's time ends within a year; as int64_t, Unix microseconds */
 	Atomic64	next_end_warning_us;
 

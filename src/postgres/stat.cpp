@@ -2,6 +2,8 @@
  * stat.cpp
  *		What the generator has done: snowflake_stat, snowflake_stat_reset().
  */
+#include <algorithm>
+
 #include "postgres/generate.h"
 #include "postgres/grant.h"
 #include "postgres/node.h"
@@ -43,7 +45,7 @@ count_datum(uint64_t count)
 /* The row of snowflake_stat, filled from its first column to its last. */
 struct Row
 {
-	static constexpr int columns = 18;
+	static constexpr int columns = 24;
 
 	Datum		values[columns];
 	bool		nulls[columns];
@@ -59,7 +61,41 @@ struct Row
 	{
 		add(Datum{0}, true);
 	}
+
+	void		add_text(const char *text)
+	{
+		if (text != nullptr)
+			add(CStringGetTextDatum(text));
+		else
+			add_null();
+	}
 };
+
+/* What the clock keeps the next call from having; null where it can have an id. */
+const char *
+clock_problem(ServerGenerator &generator, int64 start_us)
+{
+	switch (generator.clock_failure(start_us))
+	{
+		case Failure::behind:
+			return "behind";
+		case Failure::forward_jump:
+			return "jumped forward";
+		case Failure::epoch_ahead:
+			return "before the epoch";
+		case Failure::exhausted:
+			return "past the layout";
+		default:
+			return nullptr;
+	}
+}
+
+/* The keeper's problems name hosts: for those who may see snowflake.registry. */
+bool
+may_see_problem()
+{
+	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
+}
 
 }  // namespace
 
@@ -88,6 +124,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	bool		is_held = state.generator.word.load(std::memory_order_acquire) & held;
 	int64		reserved_us = is_held ?
 		tick_begin_us(layout, static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
+	int64		now_us = Server().now_ns() / ns_per_us;
 
 	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -98,19 +135,31 @@ snowflake_stat(PG_FUNCTION_ARGS)
 
 	row.add(Int64GetDatum(static_cast<int64>(is_granted ? grant.grant.node : node.number)),
 			!node.usable || (!is_granted && server_node_id().source == NodeSource::automatic));
-	row.add(source == nullptr ? Datum{0} : CStringGetTextDatum(source), source == nullptr);
+	row.add_text(source);
 	if (has_registry())
-		row.add(CStringGetTextDatum(claim_state_name(claim_state(grant, Server().now_ns() / ns_per_us))));
+	{
+		row.add_text(claim_state_name(claim_state(grant, now_us)));
+		row.add(TimestampTzGetDatum(timestamptz_of(claim_since(grant, now_us))));
+		row.add(TimestampTzGetDatum(timestamptz_of(grant.grant.granted_until_us)), !is_granted);
+		row.add_text(grant.problem[0] != '\0' && may_see_problem() ? grant.problem : nullptr);
+	}
 	else
-		row.add(CStringGetTextDatum(is_held ? "held" : "none"));
-	row.add(CStringGetTextDatum(layout_text(layout).text));
+	{
+		row.add_text(is_held ? "held" : "none");
+		row.add_null();
+		row.add_null();
+		row.add_null();
+	}
+	/* A standby makes no ids, and its clock keeps it from none. */
+	row.add_text(RecoveryInProgress() ? nullptr : clock_problem(generator, std::max(reserved_us, grant.grant.start_us)));
+	row.add_text(layout_text(layout).text);
 	if (issued)
 	{
 		int64		begin_us = tick_begin_us(layout, generator.tick_of_step(step));
 
 		row.add(Int64GetDatum(id_of(step, issued_by)));
 		row.add(TimestampTzGetDatum(timestamptz_of(begin_us)));
-		row.add(interval_datum(begin_us - Server().now_ns() / ns_per_us));
+		row.add(interval_datum(begin_us - now_us));
 	}
 	else
 	{
@@ -119,6 +168,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 		row.add_null();
 	}
 	row.add(TimestampTzGetDatum(timestamptz_of(reserved_us)), reserved_us == 0);
+	row.add(interval_datum(reserved_us - now_us), reserved_us == 0);
 
 	lock_shared();
 	Counters	base = state.reset_counters;
@@ -134,6 +184,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	row.add(count_datum(state.generator.forward_jumps.load(std::memory_order_relaxed)));
 	row.add(count_datum(sum.waits - base.waits));
 	row.add(interval_datum(static_cast<int64>(sum.wait_ns - base.wait_ns) / ns_per_us));
+	row.add(interval_datum(static_cast<int64>(state.longest_wait_ns.load(std::memory_order_relaxed)) / ns_per_us));
 	row.add(count_datum(sum.errors - base.errors));
 	row.add(TimestampTzGetDatum(timestamptz_of(ends_at_us(layout))));
 	row.add(TimestampTzGetDatum(reset_at));
@@ -152,7 +203,7 @@ snowflake_stat_reset(PG_FUNCTION_ARGS)
 	lock_shared();
 	state.reset_counters = sum_counters(state);
 	state.reset_at = GetCurrentTimestamp();
-	for (Atomic64 *counter : {&state.generator.reservations, &state.generator.clock_rollbacks,
+	for (Atomic64 *counter : {&state.longest_wait_ns, &state.generator.reservations, &state.generator.clock_rollbacks,
 							  &state.generator.max_rollback_ns, &state.generator.forward_jumps})
 		counter->store(0, std::memory_order_relaxed);
 	unlock_shared();

@@ -113,6 +113,7 @@ private:
 		uint64_t	above_step;		/* I2: returned when the call began; 0: none */
 		int64_t		from_us;		/* ids begin at or after this */
 		int			limits_set;
+		uint64_t	word;			/* when the call began */
 		bool		must_succeed;
 	};
 

@@ -368,6 +368,7 @@ public:
 		check_locked(false, "wait");
 		check(ns > 0 && ns <= longest_wait_ns, "a wait of %" PRId64 " ns", ns);
 		trace("waits for %" PRId64 " ns", ns);
+		asked_ns_ = waited_ns_ + ns;
 		/* A signal may end it early. */
 		wake_ns_ = start + (world.random.one_in(8) ? world.random.below(ns) : ns);
 		do
@@ -393,7 +394,7 @@ public:
 
 	void		begin_call() noexcept
 	{
-		waited_ns_ = 0;
+		waited_ns_ = asked_ns_ = 0;
 	}
 
 	/* For the scheduler and the checks. */
@@ -412,6 +413,10 @@ public:
 	int64_t		waited_ns() const noexcept
 	{
 		return waited_ns_;
+	}
+	int64_t		asked_ns() const noexcept
+	{
+		return asked_ns_;
 	}
 	int			position() const noexcept
 	{
@@ -453,6 +458,7 @@ private:
 	int64_t		read_at_ns_ = -1;
 	int64_t		wake_ns_ = 0;
 	int64_t		waited_ns_ = 0;		/* in this call */
+	int64_t		asked_ns_ = 0;		/* in this call, with the last wait as long as it was asked for */
 	int			position_ = 0;
 	int			prepared_ = unknown;	/* world.limits_set when a reservation was begun */
 };

@@ -34,7 +34,7 @@ my $issued = $server->stat('ids');
 $server->step_clock(-3600);
 $server->refuses(
 	'SELECT snowflake_nextval()',
-	qr/ERROR: .*clock is \S*59:5\d\S* behind .*newest id has the time \Q$newest_time\E.*"snowflake.max_wait" is 2000 ms.*HINT: /s,
+	qr/ERROR: .*clock is behind the snowflake ids\n.*clock is \S*59:5\d\S* behind: .*newest id has the time \Q$newest_time\E.*"snowflake.max_wait" is 2000 ms.*HINT: /s,
 	'a clock set back by more than max_wait');
 is($server->stat('last_id'), $newest, 'nothing is issued meanwhile');
 is($server->stat('ids'), $issued, 'nothing is counted as issued meanwhile');
@@ -72,11 +72,11 @@ $server->take;
 
 # Before the layout's epoch, and before 1970: behind, like any other.
 $server->step_clock(-500_000_000);
-$server->refuses('SELECT snowflake_nextval()', qr/clock is .* behind.*The clock reads 20\d\d/s, 'a clock 16 years behind');
+$server->refuses('SELECT snowflake_nextval()', qr/clock is .* behind: it reads 20\d\d/s, 'a clock 16 years behind');
 $server->step_clock(-500_000_000);
-$server->refuses('SELECT snowflake_nextval()', qr/clock is .* behind.*The clock reads 199\d/s, 'a clock before the epoch');
+$server->refuses('SELECT snowflake_nextval()', qr/clock is .* behind: it reads 199\d/s, 'a clock before the epoch');
 $server->step_clock(-1_000_000_000);
-$server->refuses('SELECT snowflake_nextval()', qr/clock is .* behind.*The clock reads 196\d/s, 'a clock before 1970');
+$server->refuses('SELECT snowflake_nextval()', qr/clock is .* behind: it reads 196\d/s, 'a clock before 1970');
 $server->step_clock(2_000_000_000);
 $server->take;
 

@@ -68,6 +68,16 @@ $server->finish_call($call);
 like($call->{err}, qr/canceling statement due to user request/, 'a batch that waits for a tick is cancelled');
 $server->take(3);
 
+# More callers than ids: one that has waited for max_wait and a tick while others took the ids is refused, however long the queue.
+$server->restart_with_layout('timestamp:32 node:30 sequence:1 tick:1s epoch:2025-01-01', 'snowflake.max_wait' => '0');
+$server->start_clients(('single') x 20);
+$server->poll_query_until('postgres', 'SELECT errors > 0 OR ids > 100 FROM snowflake_stat') or die 'the clients are given nothing';
+cmp_ok($server->stat('errors'), '>', 0, 'who has waited long enough is refused');
+$server->finish_clients;
+note('the longest wait: ' . $server->stat('longest_wait'));
+is($server->stat(q{longest_wait > '0' AND longest_wait <= wait_time}), 't', 'the longest wait is shown');
+$server->configure('snowflake.max_wait' => undef);
+
 # A batch that is being read is cancelled midway.
 $server->restart_with_layout('twitter');
 $server->start_clients('endless_batch');

@@ -181,7 +181,7 @@ $first->stop;
 $first->step_clock(-60);
 start_held($first);
 $first->safe_psql('postgres', q{SELECT snowflake_set_limit(clock_timestamp() - interval '1 h')});
-$first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is .* behind the snowflake ids\nDETAIL: .*the registry granted it before/, 'a clock behind what others were granted');
+$first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is behind the snowflake ids\nDETAIL: .*the registry granted the time up to .* before.*\nHINT: .*snowflake_registry_repair\(\)\. snowflake_set_limit\(\) does not help here/, 'a clock behind what others were granted');
 $first->step_clock(60);
 $first->take(10);
 $first->refuses(q{SELECT snowflake_set_limit(clock_timestamp() - interval '1 h')}, qr/cannot set the limit below ids that were issued/, 'snowflake_set_limit() below ids that were issued');

@@ -82,7 +82,7 @@ $same->stop('immediate');
 $behind->refused_for($same, 'the other has died');
 $same->finish_clients;
 is($behind->held, 7, 'it gets the number when the claim is over');
-$behind->refuses('SELECT snowflake_nextval()', qr/clock is \S+ behind the snowflake ids.*the registry granted it before/s, 'with the clock behind');
+$behind->refuses('SELECT snowflake_nextval()', qr/clock is behind the snowflake ids.*the registry granted the time up to .* before.*does not help/s, 'with the clock behind');
 is($behind->stat('ids'), 0, 'with the clock behind: no ids');
 $behind->set_clock(0);
 $behind->take_in_the_end(1000);
@@ -113,7 +113,7 @@ $behind->finish_clients;
 # It gives the number back; the ids of the next begin above, as soon as its clock is there.
 $behind->stop;
 is($same->held, 7, 'the next has the number');
-$same->refuses('SELECT snowflake_nextval()', qr/clock is \S+ behind the snowflake ids/, 'above the ids of a clock that was ahead');
+$same->refuses('SELECT snowflake_nextval()', qr/clock is behind the snowflake ids/, 'above the ids of a clock that was ahead');
 $same->step_clock($behind->{clock});
 $same->take_in_the_end(1000);
 

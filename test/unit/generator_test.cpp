@@ -358,6 +358,37 @@ TEST_F(Wait, counts_what_was_waited_before)
 	EXPECT_EQ(waits().size(), 11u);
 }
 
+TEST_F(Wait, for_ids_that_others_take_is_no_longer_than_max_wait_and_a_tick)
+{
+	for (int64_t max_wait : {0, 20})
+	{
+		options().max_wait_ns = max_wait * ns_per_ms;
+		backend->apply();
+		start_at(1000 + 100 * max_wait);
+		backend->take(4);
+
+		/* Whenever this call wakes up, others have had all ids of the tick. */
+		Backend		others(server, layout);
+		size_t		before = waits().size();
+
+		backend->environment.on_wait = [&] (int64_t ns)
+		{
+			pass_us(ns / ns_per_us);
+			if (waits().size() < before + 100)
+			{
+				EXPECT_EQ(others.take(4).count, 4);
+			}
+		};
+
+		Taken		taken = backend->take();
+
+		EXPECT_EQ(failure_of(taken), Failure::behind);
+		EXPECT_EQ(taken.excess_ns, ns_per_ms);
+		EXPECT_EQ(waits().size() - before, static_cast<size_t>(max_wait + 1));
+		backend->environment.on_wait = nullptr;
+	}
+}
+
 TEST_F(Wait, for_a_clock_that_stands_still_ends)
 {
 	options().max_wait_ns = 20 * ns_per_ms;
@@ -382,6 +413,89 @@ TEST_F(Wait, and_refusal_are_by_no_old_reading)
 	EXPECT_EQ(take(), Place(1001, 0));
 	EXPECT_TRUE(waits().empty());
 	EXPECT_EQ(counter(server.state.clock_rollbacks), 0u);
+}
+
+/*
+ * What the clock keeps the next call from
+ */
+class ClockFailure : public GeneratorTest
+{
+protected:
+	/* Foretold, without a trace, and then met. */
+	Failure next_failure()
+	{
+		uint64_t	word = server.state.word;
+		uint64_t	rollbacks = server.state.clock_rollbacks;
+		uint64_t	jumps = server.state.forward_jumps;
+		Failure		foretold = backend->generator.clock_failure(server.written_us);
+
+		EXPECT_EQ(counter(server.state.word), word);
+		EXPECT_EQ(counter(server.state.clock_rollbacks), rollbacks);
+		EXPECT_EQ(counter(server.state.forward_jumps), jumps);
+		EXPECT_EQ(backend->take().failure, foretold);
+		return foretold;
+	}
+};
+
+TEST_F(ClockFailure, is_none_where_there_are_ids)
+{
+	EXPECT_EQ(next_failure(), Failure::none);
+	EXPECT_EQ(next_failure(), Failure::none);
+	/* After a wait of a tick */
+	options().max_wait_ns = 0;
+	backend->apply();
+	backend->take(4);
+	EXPECT_EQ(next_failure(), Failure::none);
+}
+
+TEST_F(ClockFailure, is_that_it_is_behind)
+{
+	options().max_wait_ns = 50 * ns_per_ms;
+	backend->apply();
+	start_at(1000);
+	at(949);
+	EXPECT_EQ(next_failure(), Failure::behind);
+	at(950);
+	EXPECT_EQ(next_failure(), Failure::none);
+}
+
+TEST_F(ClockFailure, is_that_it_is_behind_what_was_reserved)
+{
+	options().max_wait_ns = 50 * ns_per_ms;
+	backend->apply();
+	start_at(2000);
+	server.restart();
+	at(1000);
+	EXPECT_EQ(next_failure(), Failure::behind);
+	at(5000);
+	EXPECT_EQ(next_failure(), Failure::none);
+}
+
+TEST_F(ClockFailure, is_that_it_jumped_forward)
+{
+	start_at(1000);
+	at(1000 + 2 * hour_us / us_per_ms);
+	EXPECT_EQ(next_failure(), Failure::forward_jump);
+	at(1001);
+	EXPECT_EQ(next_failure(), Failure::none);
+}
+
+TEST_F(ClockFailure, is_that_the_layout_has_not_begun)
+{
+	at(-1000000);
+	EXPECT_EQ(next_failure(), Failure::epoch_ahead);
+	at(1);
+	EXPECT_EQ(next_failure(), Failure::none);
+}
+
+TEST_F(ClockFailure, is_that_the_layout_has_ended)
+{
+	at(layout.last_tick() + 1);
+	EXPECT_EQ(next_failure(), Failure::exhausted);
+	at(layout.last_tick());
+	EXPECT_EQ(next_failure(), Failure::none);
+	at(layout.last_tick() + 1);
+	EXPECT_EQ(next_failure(), Failure::exhausted);
 }
 
 /*

@@ -1,0 +1,67 @@
+/*
+ * lastval.cpp
+ *		The newest id that this session was given, and what forgets it.
+ */
+#include "postgres/lastval.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+constexpr NewestId no_id = {-1, 0};
+
+ProcessUtility_hook_type previous_utility;
+
+/* As PostgreSQL's own lastval(): a pooler's next client must not see it. */
+void
+process_utility(PlannedStmt *statement, const char *query, bool read_only_tree, ProcessUtilityContext context,
+				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+{
+	/* Looked at before: the statement may be gone afterwards. */
+	Node	   *tree = statement->utilityStmt;
+	bool		discards = IsA(tree, DiscardStmt) &&
+		(castNode(DiscardStmt, tree)->target == DISCARD_ALL || castNode(DiscardStmt, tree)->target == DISCARD_SEQUENCES);
+
+	(previous_utility != nullptr ? previous_utility : standard_ProcessUtility)
+		(statement, query, read_only_tree, context, parameters, environment, receiver, completion);
+	if (discards)
+		newest_id = no_id;
+}
+
+}  // namespace
+
+constinit NewestId newest_id = no_id;
+constinit uint64_t last_turn;
+
+void
+forget_id_on_discard()
+{
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}
+
+}  // namespace snowflake
+
+using namespace snowflake;
+
+extern "C"
+{
+
+/* snowflake_lastval() bigint: this session's newest id. */
+PG_FUNCTION_INFO_V1(snowflake_lastval);
+Datum
+snowflake_lastval(PG_FUNCTION_ARGS)
+{
+	if (newest_id.id < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("snowflake_lastval is not yet defined in this session"),
+				 errhint("It is the newest id that snowflake_nextval() or snowflake_nextval_batch() gave this session.")));
+	PG_RETURN_INT64(newest_id.id);
+}
+
+}

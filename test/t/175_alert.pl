@@ -1,0 +1,139 @@
+# README.md's query for an alert: true where ids can't be had, or soon can't, and on no standby.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Holder;
+use Snowflake::Registry;
+use Snowflake::Server;
+use Test::More;
+
+my ($alert) = slurp_file('README.md') =~ /^(SELECT NOT pg_is_in_recovery\(\).*?);$/ms;
+
+sub alerts
+{
+	my ($server, $expected, $name) = @_;
+
+	is($server->safe_psql('postgres', $alert), $expected ? 't' : 'f', ($expected ? 'alert: ' : 'no alert: ') . $name);
+	return;
+}
+
+# The column that says what the clock keeps ids from, and what a call says.
+sub refused_by_clock
+{
+	my ($server, $problem, $pattern) = @_;
+
+	is($server->stat('clock_problem'), $problem, "the clock is refused: $problem");
+	alerts($server, 1, $problem);
+	$server->refuses('SELECT snowflake_nextval()', $pattern, $problem);
+	is($server->stat('clock_problem'), $problem, "still: $problem");
+	return;
+}
+
+my $primary = Snowflake::Server->new('primary');
+
+$primary->set_clock(0);
+$primary->init(allows_streaming => 1);
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+alerts($primary, 0, 'no id yet');
+$primary->take(10);
+alerts($primary, 0, 'ids can be had');
+is($primary->stat('claim_since IS NULL AND granted_until IS NULL AND problem IS NULL AND clock_problem IS NULL'), 't', 'no registry, no claim from one');
+$primary->backup('first');
+
+my $standby = Snowflake::Server->new('standby');
+
+$standby->set_clock(0);
+$standby->init_from($primary, 'first');
+$standby->start;
+alerts($standby, 0, 'a standby');
+is($standby->stat(q{claim || ' ' || (reserved_ahead IS NOT NULL) || ' ' || (clock_problem IS NULL)}), 'none true true', 'a standby: as shown');
+$standby->step_clock(-3600);
+alerts($standby, 0, 'a standby with its clock set back');
+
+# Behind, by more than this session would wait.
+$primary->step_clock(-3600);
+refused_by_clock($primary, 'behind', qr/ERROR:  clock is behind the snowflake ids\n/);
+is($primary->safe_psql('postgres', q{SET snowflake.max_wait = '2h'; SELECT clock_problem IS NULL FROM snowflake_stat}), 't', 'not for who waits longer');
+$primary->restart('immediate');
+refused_by_clock($primary, 'behind', qr/ERROR:  clock is behind the snowflake ids\n/);
+$primary->step_clock(3600);
+is($primary->stat('clock_problem IS NULL'), 't', 'put right');
+alerts($primary, 0, 'put right');
+$primary->take(10);
+
+# Ahead.
+$primary->step_clock(2 * 3600);
+refused_by_clock($primary, 'jumped forward', qr/ERROR:  clock jumped forward and is not believed\n/);
+$primary->step_clock(-2 * 3600);
+alerts($primary, 0, 'put right again');
+$primary->step_clock(2 * 3600);
+alerts($primary, 1, 'ahead again');
+$primary->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+alerts($primary, 0, 'accepted');
+$primary->take(10);
+
+# Where the layout's time has ended, or not begun.
+$primary->step_clock(-2 * 3600);
+$primary->safe_psql('postgres', q{SELECT snowflake_accept_clock()});
+$primary->restart_with_layout('baidu');
+refused_by_clock($primary, 'past the layout', qr/ERROR:  snowflake layout has no time left\n/);
+$primary->restart_with_layout(sprintf 'twitter epoch:%d', 1000 * (time + 30 * 86400));
+refused_by_clock($primary, 'before the epoch', qr/ERROR:  cannot make ids before the epoch of the snowflake layout\n/);
+$primary->stop;
+
+# Promoted with the clock behind, then without a number.
+$standby->promote;
+refused_by_clock($standby, 'behind', qr/ERROR:  clock is behind the snowflake ids\n/);
+$standby->configure('snowflake.node_id' => undef);
+$standby->restart;
+alerts($standby, 1, 'no node number');
+$standby->stop;
+
+# With a registry.
+my $registry = Snowflake::Registry->new('registry');
+
+$registry->init;
+$registry->start;
+
+my $holder = Snowflake::Holder->new('holder', registry => $registry);
+my $other = Snowflake::Holder->new('other', registry => $registry);
+
+$holder->init(allows_streaming => 1);
+$holder->configure('snowflake.node_id' => 7);
+$holder->begin;
+$holder->held;
+alerts($holder, 0, 'a claim is held');
+$holder->take(10);
+is($holder->stat(q{claim_since <= now() AND granted_until > now() AND problem IS NULL}), 't', 'what is granted is shown');
+$holder->backup('second');
+
+my $holders_standby = Snowflake::Holder->new('holders_standby', registry => $registry);
+
+$holders_standby->init_from($holder, 'second');
+$holders_standby->start;
+alerts($holders_standby, 0, 'a standby that is to have a claim');
+
+$other->init;
+$other->configure('snowflake.node_id' => 7);
+$other->begin;
+alerts($other, 1, 'no claim');
+$other->poll_query_until('postgres', 'SELECT problem IS NOT NULL FROM snowflake_stat') or die 'the keeper says nothing';
+like($other->stat('problem'), qr/^node number 7 is held by /, 'what the keeper says is shown');
+$other->safe_psql('postgres', 'CREATE ROLE anybody; CREATE ROLE monitor IN ROLE pg_read_all_settings');
+is($other->safe_psql('postgres', 'SET ROLE anybody; SELECT problem IS NULL, claim FROM snowflake_stat'), 't|none', 'but not to everybody');
+is($other->safe_psql('postgres', 'SET ROLE monitor; SELECT problem IS NULL FROM snowflake_stat'), 'f', 'to who may see the settings');
+
+$registry->stop;
+$holder->wait_for_state('suspended');
+alerts($holder, 1, 'the registry is away');
+$holder->wait_for_state('lost');
+alerts($holder, 1, 'the claim is lost');
+is($holder->stat('claim_since >= granted_until AND granted_until < clock_timestamp()'), 't', 'lost since what was granted is over');
+$registry->start;
+$holder->held;
+alerts($holder, 0, 'the registry is back');
+
+done_testing();
