@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "registry/client.h"
+#include "registry/look_up.h"
 
 #include "postgres/settings.h"
 #include "postgres/time.h"
@@ -57,6 +58,7 @@ fill_context(StoreContext *context)
 	context->text = registry_setting();
 	context->group = registry_group_setting();
 	context->window_us = claim_window_us();
+	context->look_up = look_up;
 	if (gethostname(me->host, sizeof(me->host)) != 0)
 		strlcpy(me->host, "unknown", sizeof(me->host));
 	me->host[sizeof(me->host) - 1] = '\0';

@@ -14,7 +14,7 @@ namespace snowflake __attribute__((visibility("hidden")))
 /* Loads the module for the registry that is set, once. */
 const Store *load_store();
 
-/* Fills what the settings say, and this server's description for people; the nonce and the functions are the caller's. */
+/* Fills what the settings say, and this server's description for people; the nonce and how to wait are the caller's. */
 void		fill_context(StoreContext *context);
 
 /* snowflake.claim_window */

@@ -43,7 +43,7 @@ constexpr int64_t ns_per_s = 1000 * ns_per_ms;
 constexpr int64_t first_pause_ns = 100 * ns_per_ms;
 constexpr int64_t longest_pause_ns = 10 * ns_per_s;
 
-/* No operation takes longer than this, nor than a third of the claim window; but looking up a name can't be ended. */
+/* No operation takes longer than this, nor than a third of the claim window. */
 constexpr int64_t longest_operation_ns = 10 * ns_per_s;
 
 /* At a clean stop the registry gets so long to take the claim back. */
@@ -597,13 +597,20 @@ release()
 	}
 }
 
-/* The registry in the server that it serves goes with that server wherever it goes, a clone too. */
+/* Is the registry in the server that it serves, or in a copy of it? */
+bool
+is_own_server()
+{
+	return store->system_identifier() == GetSystemIdentifier();
+}
+
+/* Such a registry goes with its server wherever that goes, a clone too. */
 void
 warn_of_own_server()
 {
 	static bool warned = false;
 
-	if (warned || store->system_identifier() != GetSystemIdentifier())
+	if (warned || !is_own_server())
 		return;
 	warned = true;
 	ereport(WARNING,
@@ -699,6 +706,9 @@ run()
 		{
 			MemoryContextReset(turn_memory);
 			next_turn_ns = boot_clock_ns() + take_turn();
+			/* To such a server this is a client, for which a smart stop would wait. */
+			if (is_connected && is_own_server())
+				disconnect();
 		}
 		pause_until_next_turn();
 	}

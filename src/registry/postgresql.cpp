@@ -326,12 +326,12 @@ struct Entry
 	}
 };
 
-/* The hosts of the address, as libpq reads them; null where it names none itself. */
+/* The hosts, as libpq reads them. */
 struct Hosts
 {
-	const char *host = nullptr;
-	const char *hostaddr = nullptr;
-	const char *port = nullptr;
+	const char *host = "";
+	const char *hostaddr = "";
+	const char *port = "";
 	int			count = 1;
 
 	explicit Hosts(const PQconninfoOption *options)
@@ -347,33 +347,40 @@ struct Hosts
 			else if (strcmp(option->keyword, "port") == 0)
 				port = option->val;
 		}
-		for (const char *c = hostaddr != nullptr ? hostaddr : host; c != nullptr && *c != '\0'; c++)
+		for (const char *c = hostaddr[0] != '\0' ? hostaddr : host; *c != '\0'; c++)
 			count += *c == ',';
 	}
 };
+
+/*
+ * What the address says, and the service and the environment where it says
+ * nothing: libpq tells it of a connection, also of one that it refuses to begin, as
+ * there is no such sslmode.  Null where it can't be read.
+ */
+PQconninfoOption *
+read_options(const char *address)
+{
+	const char *const names[] = {"dbname", "password", "sslmode", nullptr};
+	const char *const values[] = {address, "none", "none", nullptr};
+	PGconn	   *refused = PQconnectStartParams(names, values, 1);
+	PQconninfoOption *options = PQconninfo(refused);
+
+	PQfinish(refused);
+	return options;
+}
 
 void
 ignore_notice(void *, const PGresult *)
 {
 }
 
-/* Connects to the host with this number. */
+/* Connects to one address of a host; with none, libpq finds it. */
 bool
-connect_host(const Hosts &hosts, int number, long limit_ms, Problem *problem)
+connect_address(const char *host, const char *hostaddr, const char *port, long limit_ms, Problem *problem)
 {
-	const Entry host(hosts.host != nullptr ? hosts.host : "", number);
-	const Entry hostaddr(hosts.hostaddr != nullptr ? hosts.hostaddr : "", number);
-	const Entry port(hosts.port != nullptr ? hosts.port : "", number);
-	const char *names[6] = {"fallback_application_name", "dbname"};
-	const char *values[6] = {"snowflake keeper", context->text};
-	int			count = 2;
+	const char *const names[] = {"fallback_application_name", "dbname", "host", "hostaddr", "port", nullptr};
+	const char *const values[] = {"snowflake keeper", context->text, host, hostaddr, port, nullptr};
 
-	if (hosts.count > 1 && hosts.host != nullptr)
-		names[count] = "host", values[count++] = host.text;
-	if (hosts.count > 1 && hosts.hostaddr != nullptr)
-		names[count] = "hostaddr", values[count++] = hostaddr.text;
-	if (hosts.count > 1 && hosts.port != nullptr)
-		names[count] = "port", values[count++] = port.text;
 	disconnect();
 	connection = PQconnectStartParams(names, values, 1);
 	if (connection == nullptr)
@@ -392,6 +399,28 @@ connect_host(const Hosts &hosts, int number, long limit_ms, Problem *problem)
 	return look_around(problem);
 }
 
+/* Connects to the host with this number, by the first of its addresses that answers. */
+bool
+connect_host(const Hosts &hosts, int number, long limit_ms, Problem *problem)
+{
+	const long	end_ms = context->time_left() - limit_ms;
+	const Entry host(hosts.host, number);
+	const Entry hostaddr(hosts.hostaddr, number);
+	const Entry port(hosts.port, number);
+	const bool	is_name = hostaddr.text[0] == '\0' && host.text[0] != '\0' && host.text[0] != '/' && host.text[0] != '@';
+	Addresses	found = {};
+	bool		is_done = false;
+
+	/* The name stays beside the address: certificates and the password file go by it. */
+	if (is_name && context->look_up(context, host.text, limit_ms, &found, problem) != LookedUp::done)
+		return false;
+	if (found.count == 0)
+		return connect_address(host.text, hostaddr.text, port.text, context->time_left() - end_ms, problem);
+	for (int i = 0; i < found.count && !is_done; i++)
+		is_done = connect_address(host.text, found.text[i], port.text, (context->time_left() - end_ms) / (found.count - i), problem);
+	return is_done;
+}
+
 /*
  * Connects to the first of the hosts that answers and is no standby, beginning
  * with the one that did so last.  The password file, service file and certificates
@@ -402,11 +431,12 @@ connect(const StoreContext *given, Problem *problem)
 {
 	static int	last = 0;
 
-	PQconninfoOption *options = PQconninfoParse(given->text, nullptr);
+	PQconninfoOption *options = read_options(given->text);
 	const Hosts hosts(options);
 	bool		is_done = false;
 
 	context = given;
+	disconnect();
 	for (int i = 0; i < hosts.count && !is_done; i++)
 	{
 		int			number = (last + i) % hosts.count;

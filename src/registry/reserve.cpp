@@ -30,7 +30,7 @@ namespace snowflake
 namespace
 {
 
-/* All of it takes no longer, but for looking up a name, and a moment for taking leave. */
+/* All of it takes no longer, but for a moment for taking leave. */
 constexpr int64_t longest_ns = int64_t{10} * 1000 * ns_per_ms;
 
 /* A claim that was changed under our hands, or may have been written, is read again so often. */

@@ -8,9 +8,8 @@
  * function, store_symbol, without arguments, which returns a const Store as a const void *.
  *
  * A store waits through StoreContext::wait() alone, so that its user can be stopped
- * at any moment, and no operation takes longer than the user allows, except
- * where a library looks up a name.  It reports no PostgreSQL errors: what went wrong
- * goes into the Problem.
+ * at any moment, and no operation takes longer than the user allows.  It reports no
+ * PostgreSQL errors: what went wrong goes into the Problem.
  */
 #ifndef SNOWFLAKE_REGISTRY_STORE_H
 #define SNOWFLAKE_REGISTRY_STORE_H
@@ -27,6 +26,22 @@ constexpr const char *store_symbol = "snowflake_store";
 struct Problem
 {
 	char		text[512];
+};
+
+/* A host's addresses, as numbers; what it has more is left out. */
+constexpr int max_addresses = 16;
+
+struct Addresses
+{
+	int			count;
+	char		text[max_addresses][64];
+};
+
+enum class LookedUp
+{
+	done,
+	failed,
+	given_up,					/* as StoreContext::wait() says */
 };
 
 /* What a store may use. */
@@ -48,6 +63,13 @@ struct StoreContext
 
 	/* How much of the operation's time is left, ms; never less than 0. */
 	long		(*time_left) ();
+
+	/*
+	 * Looks up a host in at most limit_ms, waiting through wait(); a number is its
+	 * own address.  None at all: the system has no program for it, and the store's
+	 * library is to do it.
+	 */
+	LookedUp	(*look_up) (const StoreContext *context, const char *host, long limit_ms, Addresses *found, Problem *problem);
 };
 
 enum class Written

@@ -185,7 +185,7 @@ enum class Moved
 int64_t
 silent_ms()
 {
-	int64_t		timeout_ms = handle != nullptr ? zoo_recv_timeout(handle) : 0;
+	int64_t		timeout_ms = handle != nullptr ? zoo_recv_timeout(handle) : context->window_us / 1000;
 
 	return std::clamp(timeout_ms / silent_part, min_silent_ms, max_silent_ms);
 }
@@ -327,22 +327,43 @@ first_host()
 	return static_cast<int>(sum % static_cast<uint32_t>(count_hosts()));
 }
 
-bool
-open_handle()
+/* The chosen host's addresses, each with its port, as the library reads them. */
+LookedUp
+look_up_host(char *addresses, size_t size, Problem *problem)
 {
 	std::string_view hosts = context->address->hosts;
 	std::string_view chosen;
+	char		name[sizeof(server)];
+	Addresses	found = {};
+	size_t		length = 0;
 
 	for (int i = 0; i <= host; i++)
 		chosen = take_until(&hosts, ',');
 	snprintf(server, sizeof(server), "%.*s", static_cast<int>(chosen.size()), chosen.data());
+	strlcpy(name, server, sizeof(name));
+
+	char	   *colon = strrchr(name, ':');
+
+	*colon = '\0';
+
+	const LookedUp result = context->look_up(context, name, static_cast<long>(silent_ms()), &found, problem);
+
+	strlcpy(addresses, server, size);
+	for (int i = 0; i < found.count && length < size; i++)
+		length += static_cast<size_t>(snprintf(addresses + length, size - length, "%s%s:%s", i == 0 ? "" : ",", found.text[i], colon + 1));
+	return result;
+}
+
+bool
+open_handle(const char *addresses)
+{
 	failure_errno = 0;
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
-	handle = zookeeper_init2(server, nullptr, static_cast<int>(std::clamp<int64_t>(context->window_us / 1000, 1, INT_MAX)),
+	handle = zookeeper_init2(addresses, nullptr, static_cast<int>(std::clamp<int64_t>(context->window_us / 1000, 1, INT_MAX)),
 							 session.client_id != 0 ? &session : nullptr, nullptr, ZOO_NO_LOG_CLIENTENV, keep_failure);
 	if (handle == nullptr)
 		return false;
-	/* Names are looked up when a connection is made, not while it is there. */
+	/* Names are looked up before a connection is made, not while it is there. */
 	(void) zoo_set_servers_resolution_delay(handle, -1);
 	return true;
 }
@@ -351,7 +372,13 @@ open_handle()
 bool
 connect_host(bool *given_up, Problem *problem)
 {
-	if (!open_handle())
+	char		addresses[max_addresses * (sizeof(Addresses::text[0]) + sizeof(",:65535"))];
+	const LookedUp looked_up = look_up_host(addresses, sizeof(addresses), problem);
+
+	*given_up = looked_up == LookedUp::given_up;
+	if (looked_up != LookedUp::done)
+		return false;
+	if (!open_handle(addresses))
 		return fail(problem, "could not look up the host of ZooKeeper's server \"%s\"", server);
 
 	int64_t		deadline_ms = now_ms() + silent_ms();

@@ -461,6 +461,10 @@ $fourth->take(10);
 $fourth->restart;
 $fourth->wait_for_state('held');
 $fourth->take(10);
+is($fourth->stop('smart', fail_ok => 1), 1, 'a registry in the server itself: a smart stop does not wait for the keeper');
+$fourth->start;
+$fourth->wait_for_state('held');
+$fourth->take(10);
 $fourth->{ledger}->check('a registry in the server itself');
 $fourth->stop;
 

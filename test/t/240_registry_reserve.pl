@@ -7,6 +7,7 @@ use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
 use Snowflake::Holder;
+use Snowflake::Names;
 use Snowflake::Proxy;
 use Snowflake::Registry;
 use Snowflake::Wait qw(wait_until);
@@ -253,8 +254,11 @@ sub check_interrupts
 }
 
 my $proxy = Snowflake::Proxy->new($registry->host, $registry->port);
+my $names = Snowflake::Names->new;
 
-start_anew($holder, 'snowflake.registry' => $registry->address(host => '127.0.0.1', port => $proxy->port), 'snowflake.claim_window' => '30s');
+$names->answer('127.0.0.1');
+$holder->{environment} = { $names->environment };
+start_anew($holder, 'snowflake.registry' => $registry->address(host => 'registry.test', port => $proxy->port), 'snowflake.claim_window' => '30s');
 $holder->held;
 $until = soon('5 min');
 $proxy->stop_passing;
@@ -263,6 +267,11 @@ $proxy->pass_again;
 $proxy->stop_passing_answers;
 check_interrupts($holder, 'nothing is answered');
 $proxy->pass_again;
+$names->answer('silent');
+check_interrupts($holder, 'name servers are silent');
+$names->wait_for_end;
+pass('name servers are silent: no look-up goes on');
+$names->answer('127.0.0.1');
 $proxy->refuse;
 refuses_to_reserve($holder, 60, $until, qr/could not reserve node number 60\nDETAIL: .*Connection refused/, 'nobody is there');
 $proxy->accept;
