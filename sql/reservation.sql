@@ -1,5 +1,6 @@
 -- The durable limit: the progress of replication origin 65534, which has no row
--- in pg_replication_origin.  It is Unix microseconds, written as an LSN.
+-- in pg_replication_origin.  It is Unix microseconds, written as an LSN.  65533
+-- likewise says which layout it was made in.
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 CREATE VIEW durable AS
@@ -10,6 +11,10 @@ FROM pg_replication_origin_status WHERE local_id = 65534;
 SELECT count(*) FROM snowflake_nextval_batch(1000);
 SELECT last_timestamp + interval '1 ms' <= until AS above_ids, reserved_until <= until AS published FROM snowflake_stat, durable;
 SELECT count(*) FROM pg_replication_origin;
+
+-- the layout that it was made in
+SELECT * FROM snowflake_limit_layout();
+SELECT snowflake_accept_layout();
 
 -- raised before snowflake_advance_past() returns
 SELECT snowflake_encode(clock_timestamp() + interval '1 hour', 0, 0) AS ahead \gset
@@ -41,5 +46,8 @@ ROLLBACK TO here;
 SELECT snowflake_set_limit(:'back');
 ROLLBACK;
 SELECT snowflake_advance_past(0);
+
+-- not forgotten while ids can be made
+SELECT snowflake_forget_limit();
 
 DROP VIEW durable;

@@ -151,7 +151,7 @@ struct ClaimSource
 	uint64_t	node;
 	int64_t		durable_us;		/* the durable limit, Unix microseconds; 0 where there was none */
 
-	/* What the registry grants, Unix microseconds: from here on, up to there, exclusive. */
+	/* What the registry or a change of layout grants, Unix microseconds: from here on, up to there, exclusive. */
 	int64_t		granted_from_us = 0;
 	int64_t		granted_until_us = INT64_MAX;
 };

@@ -15,6 +15,7 @@
 #include "postgres/grant.h"
 #include "postgres/lastval.h"
 #include "postgres/layout.h"
+#include "postgres/layout_change.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
 #include "postgres/settings.h"
@@ -361,9 +362,19 @@ Server::claim_source(ClaimSource *source) noexcept
 				 errdetail("It is \"%s\". %s", node_id_setting(), node.reason.text),
 				 errhint("Change \"snowflake.node_id\" or \"snowflake.layout\" and restart the server.")));
 	}
-	if (has_registry())
-		return read_grant(source);
-	*source = {node.number, read_limit()};
+	if (!has_registry())
+		*source = {node.number, read_limit()};
+	else if (!read_grant(source))
+		return false;
+
+	int64_t		start_us;
+
+	if (!find_layout_start(now_ns() / ns_per_us, &start_us))
+	{
+		count_error();
+		report_layout_change();
+	}
+	source->granted_from_us = std::max(source->granted_from_us, start_us);
 	return true;
 }
 
@@ -373,6 +384,11 @@ Server::prepare_limit() noexcept
 	int64		now_us = now_ns() / ns_per_us;
 
 	check_limit_writable();
+	if (!record_layout(now_us))
+	{
+		count_error();
+		report_layout_change();
+	}
 	warn_of_end(now_us);
 	if (has_registry())
 		ask_for_time_after(position_us(now_us));

@@ -2,12 +2,15 @@
  * module.cpp
  *		What happens when the library is loaded.
  */
+#include <unistd.h>
+
 #include "postgres/clock.h"
 #include "postgres/generate.h"
 #include "postgres/grant.h"
 #include "postgres/lastval.h"
 #include "postgres/layout.h"
 #include "postgres/node.h"
+#include "postgres/reservation.h"
 #include "postgres/settings.h"
 #include "postgres/shared.h"
 #include "postgres/time.h"
@@ -52,6 +55,51 @@ warn_of_misfits()
 				 errdetail("It is \"%s\". %s", node_id_setting(), server_node().reason.text)));
 }
 
+/* Is it a standby that starts?  The working directory is the data directory. */
+bool
+is_standby()
+{
+	return access(STANDBY_SIGNAL_FILE, F_OK) == 0;
+}
+
+/* Where there is no room for the limit no ids can be made, and a standby can't follow a primary that makes some. */
+void
+warn_of_origins()
+{
+	if (max_origins() >= origins_needed || !(is_standby() || server_node().usable))
+		return;
+	ereport(WARNING,
+			(errmsg("too few replication origins for snowflake ids"),
+			 errdetail("\"%s\" is %d.", max_origins_setting, max_origins()),
+			 is_standby() ?
+			 errhint("This standby shuts down at the first id that its primary makes, and at every start after that: "
+					 "set \"%s\" to at least %d before.", max_origins_setting, origins_needed) :
+			 errhint("Ids can't be made: set \"%s\" to at least %d on every standby and then here, and restart the servers.",
+					 max_origins_setting, origins_needed)));
+}
+
+/* A standby has its settings from somewhere else than its data. */
+void
+warn_of_standby()
+{
+	NodeSource	source = server_node_id().source;
+
+	if (!is_standby())
+		return;
+	if (source == NodeSource::unset)
+		ereport(WARNING,
+				(errmsg("standby has no node number for snowflake ids"),
+				 errdetail("The setting \"snowflake.node_id\" is empty: promoted, this server makes no ids."),
+				 errhint("Set \"snowflake.node_id\" and \"snowflake.layout\" as they are on the primary, if that makes ids.")));
+	else if ((source == NodeSource::hostname || source == NodeSource::address) && server_node().usable && !has_registry())
+		ereport(WARNING,
+				(errmsg("standby has a node number of its own for snowflake ids"),
+				 errdetail("The setting \"snowflake.node_id\" is \"%s\", %llu on this host: promoted, this server makes ids under "
+						   "that number, not under its primary's.",
+						   node_id_setting(), static_cast<unsigned long long>(server_node().number)),
+				 errhint("See to it that no other server has this number, or set \"snowflake.node_id\" to the primary's.")));
+}
+
 }  // namespace
 
 }  // namespace snowflake
@@ -75,6 +123,8 @@ _PG_init(void)
 		return;
 	resolve_server_node();
 	warn_of_misfits();
+	warn_of_origins();
+	warn_of_standby();
 	request_shared();
 	forget_id_on_discard();
 	/* Where the server can make no ids, it needs no claim. */

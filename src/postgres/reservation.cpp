@@ -1,11 +1,14 @@
 /*
  * reservation.cpp
- *		The durable limit: PostgreSQL's WAL as the store of a static node's claim.
+ *		The durable limit and the scale that it was made on: PostgreSQL's WAL as
+ *		the store of a static node's claim.
  *
  * The WAL is flushed up to XactLastRecEnd, the end of the record just written.
  * Not GetXLogInsertRecPtr(): at a page's end that points past the next page's
  * header, which was not written.
  */
+#include <initializer_list>
+
 #include "postgres/reservation.h"
 
 #include "postgres/pg.h"
@@ -22,7 +25,29 @@ constexpr long standby_poll_ms = 1;
 void
 explain_context(void *)
 {
-	errcontext("reserving time for snowflake ids in replication origin %u", static_cast<unsigned>(limit_origin));
+	errcontext("reserving time for snowflake ids in replication origins %u and %u",
+			   static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin));
+	/* PostgreSQL's own hint knows of this server alone. */
+	if (geterrcode() == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED)
+		errhint("Increase \"%s\" here and on every standby, the standbys first, and restart them.", max_origins_setting);
+}
+
+/* Writes the WAL record of an origin's progress; returns the position up to which the WAL is to be flushed. */
+uint64_t
+log_progress(uint16_t origin, uint64_t value, bool backwards)
+{
+	ErrorContextCallback context = {error_context_stack, explain_context, nullptr};
+
+	error_context_stack = &context;
+	replorigin_advance(origin, static_cast<XLogRecPtr>(value), InvalidXLogRecPtr, backwards, true);
+	error_context_stack = context.previous;
+	return XactLastRecEnd;
+}
+
+uint64_t
+read_progress(uint16_t origin)
+{
+	return max_origins() == 0 ? 0 : replorigin_get_progress(origin, false);
 }
 
 /* Has the synchronous standbys' flushed WAL reached the position?  True where there are none. */
@@ -45,43 +70,54 @@ flushed_on_standbys(XLogRecPtr position)
 int64_t
 read_limit()
 {
-	if (max_origins() == 0)
-		return 0;
-	return static_cast<int64_t>(replorigin_get_progress(limit_origin, false));
+	return static_cast<int64_t>(read_progress(limit_origin));
+}
+
+uint64_t
+read_scale()
+{
+	return read_progress(scale_origin);
 }
 
 void
 check_limit_writable()
 {
-	char	   *owner;
-
-	if (max_origins() == 0)
+	if (max_origins() < origins_needed)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("could not reserve time for snowflake ids when \"%s\" is 0", max_origins_setting),
-				 errdetail("The reserved time is kept as the progress of replication origin %u.",
-						   static_cast<unsigned>(limit_origin)),
-				 errhint("Set \"%s\" to at least 1 here and on every standby, and restart the server.", max_origins_setting)));
+				 errmsg("cannot reserve time for snowflake ids with so few replication origins"),
+				 errdetail("\"%s\" is %d; the reserved time is kept as the progress of replication origins %u and %u.",
+						   max_origins_setting, max_origins(), static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin)),
+				 errhint("Set \"%s\" to at least %d on every standby and then here, and restart the servers.",
+						 max_origins_setting, origins_needed)));
 
 	/* PostgreSQL numbers origins from 1 up. */
-	if (replorigin_by_oid(limit_origin, true, &owner))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("could not reserve time for snowflake ids: replication origin %u belongs to \"%s\"",
-						static_cast<unsigned>(limit_origin), owner),
-				 errdetail("The reserved time is kept as the progress of this origin, which must have no name."),
-				 errhint("Drop the replication origin \"%s\", or what it belongs to.", owner)));
+	for (uint16_t origin : {limit_origin, scale_origin})
+	{
+		char	   *owner;
+
+		if (replorigin_by_oid(origin, true, &owner))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot reserve time for snowflake ids in a replication origin that has a name"),
+					 errdetail("The reserved time is kept as the progress of replication origins %u and %u, which must have no names; "
+							   "%u belongs to \"%s\".",
+							   static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin),
+							   static_cast<unsigned>(origin), owner),
+					 errhint("Drop the replication origin \"%s\", or what it belongs to.", owner)));
+	}
 }
 
 uint64_t
 log_limit(int64_t limit_us, bool backwards)
 {
-	ErrorContextCallback context = {error_context_stack, explain_context, nullptr};
+	return log_progress(limit_origin, static_cast<uint64_t>(limit_us), backwards);
+}
 
-	error_context_stack = &context;
-	replorigin_advance(limit_origin, static_cast<XLogRecPtr>(limit_us), InvalidXLogRecPtr, backwards, true);
-	error_context_stack = context.previous;
-	return XactLastRecEnd;
+uint64_t
+log_scale(uint64_t scale)
+{
+	return log_progress(scale_origin, scale, true);
 }
 
 void

@@ -1,12 +1,16 @@
 /*
  * reservation.h
- *		The durable limit: PostgreSQL's WAL as the store of a static node's claim.
+ *		The durable limit and the scale that it was made on: PostgreSQL's WAL as
+ *		the store of a static node's claim.
  *
  * PostgreSQL has a cluster-wide 64-bit cell that is WAL-logged, flushed at
  * checkpoints, replayed on standbys and part of a base backup: a replication
  * origin's progress.  The limit, Unix microseconds, is the progress of the origin
  * number 65534, which has no row in pg_replication_origin: one for all databases,
  * nothing to create or to drop.  Writing it assigns no transaction id.
+ *
+ * Origin 65533 likewise says on which scale (core/scale.h) the ids below the limit
+ * were made; 0: on an unknown one, by a version that did not write it, or none.
  */
 #ifndef SNOWFLAKE_POSTGRES_RESERVATION_H
 #define SNOWFLAKE_POSTGRES_RESERVATION_H
@@ -17,11 +21,16 @@ namespace snowflake __attribute__((visibility("hidden")))
 {
 
 constexpr uint16_t limit_origin = 65534;
+constexpr uint16_t scale_origin = 65533;
+constexpr int origins_needed = 2;
 
 /* The limit as this server knows it; 0 where there never was one.  In recovery, as replayed so far. */
 int64_t		read_limit();
 
-/* Reports an error where the limit can't be written.  Reads a catalog: not under a lock. */
+/* The scale, as encode_scale() has it; 0 where none was written. */
+uint64_t	read_scale();
+
+/* Reports an error where limit and scale can't be written.  Reads a catalog: not under a lock. */
 void		check_limit_writable();
 
 /*
@@ -30,6 +39,9 @@ void		check_limit_writable();
  * flushed before the limit may be relied on.
  */
 uint64_t	log_limit(int64_t limit_us, bool backwards);
+
+/* The same for the scale, whatever it was before. */
+uint64_t	log_scale(uint64_t scale);
 
 /*
  * Waits until the WAL is flushed up to there: here, and on the synchronous

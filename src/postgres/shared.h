@@ -83,6 +83,12 @@ struct Shared
 	/* The longest wait of a call, for snowflake_stat */
 	Atomic64	longest_wait_ns;
 
+	/*
+	 * While limit and scale of a change of layout are being written: where ids of
+	 * the new layout start, as int64_t, Unix microseconds; written under the lock.
+	 */
+	Atomic64	layout_start_us;
+
 	/* When the log is next told that the layout's time ends within a year; as int64_t, Unix microseconds */
 	Atomic64	next_end_warning_us;
 

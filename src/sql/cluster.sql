@@ -15,6 +15,11 @@ CREATE FUNCTION snowflake_server(
 	OUT epoch timestamptz,
 	OUT tick interval,
 	OUT layout_ends_at timestamptz,
+	OUT timestamp_shift int,
+	OUT limit_epoch timestamptz,
+	OUT limit_tick interval,
+	OUT limit_timestamp_shift int,
+	OUT max_origins int,
 	OUT in_recovery boolean,
 	OUT system_identifier bigint,
 	OUT started_at timestamptz,
@@ -29,11 +34,15 @@ BEGIN
 	started_at := pg_catalog.pg_postmaster_start_time();
 	server_version := pg_catalog.split_part(pg_catalog.current_setting('server_version'), ' ', 1);
 	extension_version := (SELECT e.extversion FROM pg_catalog.pg_extension AS e WHERE e.extname = 'snowflake');
+	max_origins := coalesce(pg_catalog.current_setting('max_active_replication_origins', true),
+							pg_catalog.current_setting('max_replication_slots'));
+	SELECT m.epoch, m.tick, m.timestamp_shift INTO limit_epoch, limit_tick, limit_timestamp_shift
+		FROM @extschema@.snowflake_limit_layout() AS m;
 
 	/* A library that is not preloaded knows a layout and a node number, but not those that ids were made with. */
 	BEGIN
-		SELECT s.node_id, s.node_source, s.claim, s.layout, s.layout_ends_at, l.name, l.epoch, l.tick
-			INTO node_id, node_source, claim, layout, layout_ends_at, preset, epoch, tick
+		SELECT s.node_id, s.node_source, s.claim, s.layout, s.layout_ends_at, l.name, l.epoch, l.tick, l.node_bits + l.sequence_bits
+			INTO node_id, node_source, claim, layout, layout_ends_at, preset, epoch, tick, timestamp_shift
 			FROM @extschema@.snowflake_stat AS s, @extschema@.snowflake_layout() AS l;
 		/* pg_settings leaves out what the caller may not read. */
 		registry_group := (SELECT g.setting FROM pg_catalog.pg_settings AS g WHERE g.name = 'snowflake.registry_group');
@@ -277,12 +286,28 @@ BEGIN
 				THEN pg_catalog.format('its clock is %s %s this server''s, more than %s: set it right',
 									   pg_catalog.date_trunc('milliseconds', greatest(c.difference, - c.difference)),
 									   CASE WHEN c.difference > interval '0' THEN 'ahead of' ELSE 'behind' END,
-									   max_difference) END)
+									   max_difference) END),
+			(16, CASE WHEN c.preloaded AND c.max_origins < 2 AND c.in_recovery
+				THEN pg_catalog.format('has room for %s replication origins: shuts down at the first id that its primary makes; '
+									   'set max_replication_slots (18: max_active_replication_origins) to at least 2', c.max_origins)
+				WHEN c.preloaded AND c.max_origins < 2 AND c.node_id IS NOT NULL
+				THEN pg_catalog.format('has room for %s replication origins: no ids; '
+									   'set max_replication_slots (18: max_active_replication_origins) to at least 2', c.max_origins) END),
+			(17, CASE WHEN (c.limit_epoch, coalesce(c.limit_tick, c.tick), c.limit_timestamp_shift) <> (c.epoch, c.tick, c.timestamp_shift)
+				THEN pg_catalog.format('its reserved time was made in another layout, with the epoch %s, the tick %s and %s bits below the timestamp: '
+									   'see snowflake_accept_layout()',
+									   c.limit_epoch, coalesce(c.limit_tick, c.tick), c.limit_timestamp_shift) END),
+			(18, CASE WHEN c.in_recovery AND c.node_id <> primary_server.node_id
+				THEN pg_catalog.format('promoted, it makes ids under node number %s; %s, its primary, has %s',
+									   c.node_id, primary_server.label, primary_server.node_id)
+				WHEN c.in_recovery AND primary_server.node_id IS NULL AND c.node_source IN ('hostname', 'address')
+				THEN pg_catalog.format('promoted, it makes ids under a node number of its own, %s, by %s', c.node_id, c.node_source) END)
 		 ) AS p (rank, problem)
 		 WHERE p.problem IS NOT NULL)
 	FROM cluster AS c
 		JOIN cluster AS own ON own.place = 0
 		LEFT JOIN model ON true
+		LEFT JOIN cluster AS primary_server ON primary_server.place = c.number_place AND NOT primary_server.in_recovery
 		CROSS JOIN registry
 	ORDER BY c.place;
 END

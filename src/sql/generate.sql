@@ -22,6 +22,42 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_set_limit(timestamptz) IS 'moves the durable limit, for a node number that has issued nothing above it';
 REVOKE ALL ON FUNCTION snowflake_set_limit(timestamptz) FROM PUBLIC;
 
+CREATE FUNCTION snowflake_limit_layout(OUT epoch timestamptz, OUT tick interval, OUT timestamp_shift int) RETURNS record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION snowflake_limit_layout() IS 'what decides which ids the layout gave that the durable limit was made in';
+
+CREATE FUNCTION snowflake_accept_layout() RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_accept_layout() IS 'goes on in the server''s layout, whatever the durable limit was made in; ids may repeat those before';
+REVOKE ALL ON FUNCTION snowflake_accept_layout() FROM PUBLIC;
+
+/*
+ * The origins of the limit have no names, and PostgreSQL drops by name: they get one for as long as that takes.  What is
+ * dropped stays so even where the transaction is rolled back.
+ */
+CREATE FUNCTION snowflake_forget_limit() RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET allow_system_table_mods = on
+AS $$
+BEGIN
+	IF (SELECT s.preloaded FROM @extschema@.snowflake_server() AS s) THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = 'cannot forget the limit of snowflake ids while the library is loaded',
+			DETAIL = 'Ids that are made after this start by the clock alone, and may repeat earlier ones.',
+			HINT = 'It is for uninstalling snowflake: take it out of "shared_preload_libraries" and restart the server before.';
+	ELSIF (SELECT s.max_origins = 0 FROM @extschema@.snowflake_server() AS s) THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = 'cannot forget the limit of snowflake ids without room for replication origins',
+			HINT = 'Set "max_replication_slots" (from PostgreSQL 18 on "max_active_replication_origins") as it was, and restart the server.';
+	END IF;
+	INSERT INTO pg_catalog.pg_replication_origin (roident, roname)
+		VALUES (65534, 'snowflake_forget_limit'), (65533, 'snowflake_forget_layout');
+	PERFORM pg_catalog.pg_replication_origin_drop(o.roname)
+		FROM pg_catalog.pg_replication_origin AS o WHERE o.roident IN (65533, 65534);
+END
+$$;
+COMMENT ON FUNCTION snowflake_forget_limit() IS 'removes the durable limit when snowflake is uninstalled';
+REVOKE ALL ON FUNCTION snowflake_forget_limit() FROM PUBLIC;
+
 CREATE FUNCTION snowflake_accept_clock() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_accept_clock() IS 'believes the wall clock as it is now';

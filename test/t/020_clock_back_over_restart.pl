@@ -77,6 +77,7 @@ $server->stop;
 $server->configure('snowflake.layout' => 'game', 'snowflake.node_id' => '70000');
 $server->step_clock(-1);
 $server->start;
+$server->safe_psql('postgres', 'SELECT snowflake_accept_layout()');
 is($server->value("snowflake_timestamp(snowflake_nextval()) > '$newest_time'"), 't', 'another layout starts above the old limit');
 
 # The limit is exact: where a reservation holds no more than one tick, the next one's ids need another.

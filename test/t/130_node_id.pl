@@ -38,7 +38,10 @@ sub start_with
 	$server->{environment} = { LD_PRELOAD => join(' ', $library, $ENV{LD_PRELOAD} // ()), TEST_HOST_NAME => $host_name // 'localhost' };
 	$server->configure('snowflake.node_id' => $node_id, 'snowflake.layout' => undef, %settings);
 	$server->restart;
-	return $server->log_since($log);
+	$log = $server->log_since($log);
+	# An error where the layout is one for reading only.
+	$server->psql('postgres', 'SELECT snowflake_accept_layout()');
+	return $log;
 }
 
 # [ snowflake.node_id, the node number, node_source, host name, other settings ]

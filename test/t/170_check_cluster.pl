@@ -186,7 +186,7 @@ is(check('claim, problems', 'actor,Two'), join("\n", 'held|', 'lost|its claim is
 
 # Where this server has no layout, the others are compared with the first one that has.
 pretend('actor', %actor);
-pretend('actress', %actress, claim => q{'lost'::text}, registry_group => q{'green'::text}, tick => q{interval '5 ms'});
+pretend('actress', %actress, claim => q{'lost'::text}, registry_group => q{'green'::text}, tick => q{interval '5 ms'}, limit_tick => q{interval '5 ms'});
 is($odd->value(q{string_agg(problems, E'\n') FROM snowflake_check_cluster('{actor,actress}') WHERE server <> '(this server)'}),
 	join("\n", 'its tick is 00:00:00.005, that of "actor" 00:00:00.001', 'its claim is lost: no ids until it holds one again',
 		'its registry group is "green", that of "actor" "blue"'), 'another registry group');

@@ -179,7 +179,12 @@ sub restart_with_layout
 	$self->{ledger}->check($self->{settings}->{'snowflake.layout'} // 'default layout') if $self->{ledger}->{files} > 0;
 	$self->{ledger} = Snowflake::Ledger->new;
 	$self->configure('snowflake.layout' => $layout, %settings);
-	return $self->start;
+
+	my $started = $self->start;
+
+	# An error where the library is not loaded.
+	$self->psql('postgres', 'SELECT snowflake_accept_layout()');
+	return $started;
 }
 
 # Ids, one after the other; recorded.

@@ -1,0 +1,199 @@
+/*
+ * layout_change.cpp
+ *		Another layout than the one that the limit was made in.
+ *
+ * The order of the records is what counts: first a limit at or above which all
+ * ids of the new layout start, then the scale of the new layout, then, by the
+ * caller, further limits; each is durable before the next one is written.  So
+ * after a crash in between the scale on record is never one that ids below the
+ * limit were not made on, unless they lie below all that it is used for.
+ */
+#include "postgres/layout_change.h"
+
+#include <algorithm>
+
+#include "core/scale.h"
+#include "postgres/generate.h"
+#include "postgres/reservation.h"
+#include "postgres/settings.h"
+#include "postgres/shared.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+/* A scale in words. */
+struct ScaleText
+{
+	char		text[192];
+};
+
+ScaleText
+scale_text(const Scale &scale)
+{
+	ScaleText	result;
+
+	snprintf(result.text, sizeof(result.text), "the epoch %s, %s %s and %d bits below the timestamp",
+			 time_text(scale.epoch_us).text, scale.tick_us == 0 ? "another" : "a tick of",
+			 scale.tick_us == 0 ? "tick" : tick_text(scale.tick_us).text, scale.timestamp_shift);
+	return result;
+}
+
+uint64_t
+server_scale()
+{
+	return encode_scale(server_layout());
+}
+
+/* The layout's first tick from which on its ids lie above those below the limit. */
+int64
+first_free_tick(uint64_t recorded, int64 limit_us)
+{
+	return first_tick_above(decode_scale(recorded), limit_us, server_layout());
+}
+
+}  // namespace
+
+bool
+find_layout_start(int64_t now_us, int64_t *start_us)
+{
+	/* In this order: a scale that was written just now came after its limit. */
+	uint64_t	recorded = read_scale();
+	int64_t		limit_us = read_limit();
+	int64		decided_us = static_cast<int64>(shared()->layout_start_us.load(std::memory_order_relaxed));
+
+	if (decided_us != 0 && recorded != server_scale())
+	{
+		*start_us = std::max(limit_us, decided_us);
+		return true;
+	}
+	return find_start(recorded, server_layout(), limit_us, now_us, start_us);
+}
+
+bool
+record_layout(int64_t now_us)
+{
+	const Layout &layout = server_layout();
+	Shared	   &state = *shared();
+	uint64_t	recorded = read_scale();
+
+	if (recorded == server_scale())
+		return true;
+	if (recorded != 0)
+	{
+		int64		start_us = 0;
+		bool		is_free = true;
+
+		lock_shared();
+		start_us = static_cast<int64>(state.layout_start_us.load(std::memory_order_relaxed));
+		if (start_us == 0)
+		{
+			/* The claim, which find_layout_start() has let start, has issued nothing yet. */
+			if (state.generator.word.load(std::memory_order_acquire) & held)
+				start_us = tick_begin_us(layout, static_cast<int64>(state.generator.claim_start.load(std::memory_order_acquire) >>
+																	layout.sequence_bits));
+			else
+				is_free = find_layout_start(now_us, &start_us);
+			if (is_free)
+				state.layout_start_us.store(static_cast<uint64_t>(start_us), std::memory_order_relaxed);
+		}
+		unlock_shared();
+		if (!is_free)
+			return false;
+		flush_log(log_limit(start_us, false));
+	}
+	flush_log(log_scale(server_scale()));
+	if (recorded != 0)
+		ereport(LOG,
+				(errmsg("layout of snowflake ids was changed"),
+				 errdetail("It has %s now; before it had %s. All new ids lie above those before.",
+						   scale_text(decode_scale(server_scale())).text, scale_text(decode_scale(recorded)).text)));
+	return true;
+}
+
+void
+report_layout_change()
+{
+	const Layout &layout = server_layout();
+	uint64_t	recorded = read_scale();
+	int64		limit_us = read_limit();
+	int64		free_tick = first_free_tick(recorded, limit_us);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make snowflake ids in another layout than before"),
+			 free_tick > layout.last_tick() ?
+			 errdetail("The time up to %s was reserved in a layout with %s; \"snowflake.layout\" now has %s, and could repeat those ids.",
+					   time_text(limit_us).text, scale_text(decode_scale(recorded)).text, scale_text(decode_scale(server_scale())).text) :
+			 errdetail("The time up to %s was reserved in a layout with %s; \"snowflake.layout\" now has %s, and could repeat those ids "
+					   "until %s.",
+					   time_text(limit_us).text, scale_text(decode_scale(recorded)).text, scale_text(decode_scale(server_scale())).text,
+					   time_text(tick_begin_us(layout, free_tick)).text),
+			 errhint("Set \"snowflake.layout\" to what it was and restart the server; "
+					 "or, if you know that the new ids can't meet any that were made before, call snowflake_accept_layout().")));
+}
+
+}  // namespace snowflake
+
+using namespace snowflake;
+
+extern "C"
+{
+
+/*
+ * snowflake_accept_layout(): takes the server's layout for that of the limit,
+ * whatever it was made in.  Superusers only.
+ */
+PG_FUNCTION_INFO_V1(snowflake_accept_layout);
+Datum
+snowflake_accept_layout(PG_FUNCTION_ARGS)
+{
+	(void) server_generator();	/* an error where the library was not preloaded */
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to accept another layout of snowflake ids")));
+	PreventCommandDuringRecovery("snowflake_accept_layout()");
+	check_limit_writable();
+
+	uint64_t	recorded = read_scale();
+
+	if (recorded == server_scale())
+		PG_RETURN_VOID();
+	flush_log(log_scale(server_scale()));
+	ereport(LOG,
+			(errmsg("layout of snowflake ids was accepted"),
+			 recorded == 0 ?
+			 errdetail("It has %s.", scale_text(decode_scale(server_scale())).text) :
+			 errdetail("It has %s; before it had %s.",
+					   scale_text(decode_scale(server_scale())).text, scale_text(decode_scale(recorded)).text)));
+	PG_RETURN_VOID();
+}
+
+/*
+ * snowflake_limit_layout(OUT epoch timestamptz, OUT tick interval, OUT
+ * timestamp_shift int): what is on record of the layout that the limit was made
+ * in; NULLs where nothing is.
+ */
+PG_FUNCTION_INFO_V1(snowflake_limit_layout);
+Datum
+snowflake_limit_layout(PG_FUNCTION_ARGS)
+{
+	uint64_t	recorded = read_scale();
+	Scale		scale = decode_scale(recorded);
+	bool		nulls[] = {recorded == 0, recorded == 0 || scale.tick_us == 0, recorded == 0};
+	Datum		values[] = {TimestampTzGetDatum(timestamptz_of(scale.epoch_us)), interval_datum(scale.tick_us),
+							Int32GetDatum(scale.timestamp_shift)};
+	TupleDesc	row_type;
+
+	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+}
+
+}
