@@ -182,6 +182,28 @@ DELETE FROM snowflake_merge_tables;
 DELETE FROM snowflake_merge_references;
 DROP SCHEMA a, world CASCADE;
 
+-- a key that no sequence gives may mean something: it is not to be adopted before that is known
+CREATE SCHEMA a;
+CREATE SCHEMA world;
+CREATE TABLE world.seasons (season int PRIMARY KEY, starts_on date);
+CREATE TABLE world.years (year bigint PRIMARY KEY, title text, UNIQUE (title) INCLUDE (year));
+CREATE TABLE world.maps (no bigint PRIMARY KEY, code text, region int, UNIQUE (code, region) INCLUDE (no), UNIQUE (region, code));
+CREATE TABLE world.ranks (season int REFERENCES world.seasons, place int, PRIMARY KEY (season, place));
+CREATE TABLE a.seasons (LIKE world.seasons INCLUDING ALL);
+CREATE TABLE a.years (LIKE world.years INCLUDING ALL);
+CREATE TABLE a.maps (LIKE world.maps INCLUDING ALL);
+CREATE TABLE a.ranks (LIKE world.ranks INCLUDING ALL);
+INSERT INTO world.seasons VALUES (1, '2025-01-01'), (2, '2025-03-01');
+INSERT INTO world.ranks VALUES (1, 1);
+INSERT INTO a.seasons SELECT * FROM world.seasons;
+INSERT INTO a.ranks VALUES (2, 1);
+SELECT severity, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') ORDER BY "table", object;
+-- by the first of it, seasons stay what they are
+SELECT split_part(split_part(advice, E'\n', 1), ': ', 2) AS same_id FROM snowflake_merge_check('{a}', 'world') WHERE object = 'season' AND "table" = 'world.seasons' \gexec
+SELECT severity, "table", object, problem, count FROM snowflake_merge_check('{a}', 'world') WHERE "table" ~ 'seasons|ranks' ORDER BY "table", object;
+DELETE FROM snowflake_merge_tables;
+DROP SCHEMA a, world CASCADE;
+
 --
 -- References
 --

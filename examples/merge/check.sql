@@ -3,7 +3,7 @@
 \pset tuples_only
 WITH found AS MATERIALIZED (
 	SELECT severity, concat_ws(', ', "table", object) AS place, problem, count, example, advice,
-		advice LIKE '%snowflake\_adopt(%' IS TRUE AS is_key
+		advice LIKE 'SELECT %snowflake\_adopt(%' IS TRUE AS is_key
 	FROM snowflake_merge_check('{camelot}', 'public')
 ), line AS (
 	SELECT severity, '' AS place,

@@ -100,7 +100,16 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_index_map(bigint, int) IS 'for snowflake_merge()''s own use: the index of a map by new keys';
 
-/* Adds to the report which of the run's nodes occur in ids of the target or of a source. */
+/* Whether a column of integers is wide enough for snowflake ids. */
+CREATE FUNCTION snowflake_merge_may_hold_ids(relation regclass, attname name) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(nullif(y.typbasetype, 0), y.oid) NOT IN ('smallint'::regtype, 'integer'::regtype)
+	FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid WHERE a.attrelid = relation AND a.attname = snowflake_merge_may_hold_ids.attname
+$$;
+COMMENT ON FUNCTION snowflake_merge_may_hold_ids(regclass, name) IS 'for snowflake_merge()''s own use: whether snowflake ids fit into a column';
+
+/* Adds to the report which of the run's nodes occur in ids of the target, what is not merged included, or of a source. */
 CREATE FUNCTION snowflake_merge_find_nodes(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -117,6 +126,7 @@ BEGIN
 		FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS p USING (run, no)
 			JOIN @extschema@.snowflake_merge_runs AS r USING (run) WHERE p.run = run_ AND p.kind = 'id'
 	LOOP
+		CONTINUE WHEN NOT @extschema@.snowflake_merge_may_hold_ids(t.relation, t.key);
 		EXECUTE format('SELECT count(*), min(t.%I)::text FROM %s AS t WHERE t.%I > %s AND @extschema@.snowflake_node(t.%I::bigint) = ANY (%L::bigint[])',
 			t.key, @extschema@.snowflake_merge_only(t.relation), t.key, @extschema@.snowflake_merge_last_serial(), t.key, t.nodes) INTO found, example;
 		IF found > 0 THEN
@@ -273,9 +283,9 @@ AS $$
 	SELECT string_agg(format(
 			', d%s AS (SELECT DISTINCT %s FROM %s AS x WHERE %s%s), l%s AS (SELECT 0 FROM %s AS p JOIN d%s AS d ON %s%s)',
 			f.n, f.columns, rows, f.given,
-			CASE WHEN f.conrelid <> relation THEN format(' AND x.tableoid IN (SELECT t.relid FROM pg_partition_tree(%s) AS t)', f.conrelid::oid) ELSE '' END,
-			f.n, @extschema@.snowflake_merge_only(f.confrelid), f.n, f.same,
-			CASE WHEN has_table_privilege(f.confrelid, 'UPDATE') THEN ' FOR KEY SHARE OF p' ELSE '' END), '' ORDER BY f.n)
+			@extschema@.snowflake_merge_in_part(f.conrelid, 'x'),
+			f.n, @extschema@.snowflake_merge_only(coalesce(pg_partition_root(f.confrelid), f.confrelid)), f.n, f.same || @extschema@.snowflake_merge_in_part(f.confrelid, 'p'),
+			CASE WHEN has_table_privilege(coalesce(pg_partition_root(f.confrelid), f.confrelid), 'UPDATE') THEN ' FOR KEY SHARE OF p' ELSE '' END), '' ORDER BY f.n)
 		|| ' SELECT (SELECT count(*) FROM ' || rows || '), ARRAY[' ||
 		string_agg(format('(SELECT count(*) FROM d%s) - (SELECT count(*) FROM l%s)', f.n, f.n), ', ' ORDER BY f.n) || '], ARRAY['
 		|| string_agg(quote_literal(f.conname), ', ' ORDER BY f.n) || ']'
@@ -540,7 +550,7 @@ BEGIN
 	LOOP
 		EXECUTE format('SELECT %s(%I) FROM %s', CASE WHEN seq.ascending THEN 'max' ELSE 'min' END, seq.attname, @extschema@.snowflake_merge_only(seq.relation)) INTO reached;
 		CONTINUE WHEN reached IS NULL;
-		IF NOT (has_sequence_privilege(seq.sequence, 'UPDATE') AND has_sequence_privilege(seq.sequence, 'SELECT, USAGE')) THEN
+		IF NOT @extschema@.snowflake_merge_can_set(seq.sequence) THEN
 			PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, seq.relation::text, seq.attname,
 				format('permission denied to set sequence %s past the merged values', seq.sequence), NULL, reached::text,
 				format('Before the table is written to: SELECT setval(%L, %s);', seq.sequence, reached));

@@ -52,6 +52,12 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_merge_can_read(regclass) IS 'for snowflake_merge()''s own use: whether the caller sees all rows';
 
+/* Whether the caller may read and set a sequence. */
+CREATE FUNCTION snowflake_merge_can_set(sequence regclass) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT has_sequence_privilege(sequence, 'UPDATE') AND has_sequence_privilege(sequence, 'SELECT, USAGE') $$;
+COMMENT ON FUNCTION snowflake_merge_can_set(regclass) IS 'for snowflake_merge()''s own use: whether the caller may set a sequence';
+
 /* An expression for what names the row s in a report: its key, or all of it. */
 CREATE FUNCTION snowflake_merge_row_text(key name[]) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -199,6 +205,108 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_merge_check_tables(bigint) IS 'for snowflake_merge()''s own use: finds what is wrong with tables';
+
+/*
+ * Rights beside those on the tables that are merged, as far as the check does not need them itself: of the merge and its proof, and of
+ * a rollback, whose lack is a warning.
+ */
+CREATE FUNCTION snowflake_merge_check_rights(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	can_map boolean := true;
+	r record;
+BEGIN
+	FOR r IN
+		WITH merged AS MATERIALIZED (
+			SELECT p.no, p.relation FROM @extschema@.snowflake_merge_plan_tables AS p
+			WHERE p.run = run_ AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+		),
+		/* What is read though it is not merged. */
+		looked_at (severity, relation, object, purpose) AS (
+			SELECT 'error', CASE WHEN c.relation IS NULL THEN k.child ELSE k.parent END, f.conname, 'the foreign key could not be checked'
+			FROM pg_constraint AS f
+				CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass,
+										coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass) AS k (child, parent)
+				LEFT JOIN merged AS c ON c.relation = k.child LEFT JOIN merged AS p ON p.relation = k.parent
+			WHERE f.contype = 'f' AND f.conparentid = 0 AND (c.relation IS NULL) <> (p.relation IS NULL)
+			UNION ALL
+			SELECT 'error', p.relation, p.key[1], 'it could not be seen which node numbers the ids have'
+			FROM @extschema@.snowflake_merge_plan_tables AS p
+			WHERE p.run = run_ AND p.kind = 'id' AND p.no NOT IN (SELECT m.no FROM merged AS m) AND @extschema@.snowflake_merge_may_hold_ids(p.relation, p.key[1])
+			UNION ALL
+			SELECT 'warning', p.relation, f.name, 'the merge could not be taken back'
+			FROM @extschema@.snowflake_merge_plan_references AS f JOIN @extschema@.snowflake_merge_plan_tables AS p USING (run, no)
+			WHERE f.run = run_ AND f.declared AND f.no NOT IN (SELECT m.no FROM merged AS m) AND f.referenced IN (SELECT m.no FROM merged AS m)
+		),
+		/* What expressions call when rows are stored. */
+		expression (relation, classid, objid) AS (
+			SELECT m.relation, 'pg_constraint'::regclass, c.oid FROM merged AS m JOIN pg_constraint AS c ON c.conrelid = m.relation AND c.contype = 'c'
+			UNION ALL
+			SELECT m.relation, 'pg_class'::regclass, i.indexrelid FROM merged AS m JOIN pg_index AS i ON i.indrelid = m.relation
+			UNION ALL
+			SELECT m.relation, 'pg_attrdef'::regclass, d.oid
+			FROM merged AS m JOIN pg_attrdef AS d ON d.adrelid = m.relation JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+			WHERE a.attgenerated <> '' OR EXISTS (
+				SELECT FROM @extschema@.snowflake_merge_plan_sources AS s
+				WHERE s.run = run_ AND s.no = m.no AND NOT EXISTS (
+					SELECT FROM pg_attribute AS o WHERE o.attrelid = s.relation AND o.attname = a.attname AND o.attnum > 0 AND NOT o.attisdropped))
+		)
+		SELECT 'error' AS severity, NULL::regclass AS relation, format('database %I', d.datname) AS object, g.privilege,
+			format('%s ON DATABASE %I', g.privilege, d.datname) AS granted, NULL AS purpose, true AS by_check
+		FROM pg_database AS d, unnest('{CREATE,TEMPORARY}'::text[]) AS g (privilege)
+		WHERE d.datname = current_database() AND NOT has_database_privilege(d.oid, g.privilege)
+		UNION ALL
+		/* The check needs the others of these itself. */
+		SELECT 'error', NULL, t.relation::regclass::text, t.privilege, format('%s ON %s', t.privilege, t.relation::regclass), NULL, false
+		FROM (VALUES ('@extschema@.snowflake_merge_runs', 'UPDATE'), ('@extschema@.snowflake_merge_nodes', 'INSERT'),
+					 ('@extschema@.snowflake_merge_plan_tables', 'UPDATE')) AS t (relation, privilege)
+		WHERE NOT has_table_privilege(t.relation, t.privilege)
+		UNION ALL
+		SELECT 'error', NULL, f.oid::regproc::text, 'EXECUTE', format('EXECUTE ON FUNCTION %s', f.oid::regprocedure), NULL, false
+		FROM pg_proc AS f WHERE f.oid = '@extschema@.snowflake_registry_reserve'::regproc AND NOT has_function_privilege(f.oid, 'EXECUTE')
+		UNION ALL
+		SELECT 'warning', m.relation, NULL, 'DELETE', format('DELETE ON %s', m.relation), 'the merge could not be taken back', false
+		FROM merged AS m WHERE NOT has_table_privilege(m.relation, 'DELETE')
+		UNION ALL
+		SELECT DISTINCT l.severity, l.relation, l.object, g.privilege, g.privilege || ' ON ' || g.what, l.purpose, false
+		FROM looked_at AS l JOIN pg_class AS c ON c.oid = l.relation
+			CROSS JOIN LATERAL (SELECT 'SELECT', l.relation::text WHERE NOT has_table_privilege(c.oid, 'SELECT')
+								UNION ALL
+								SELECT 'USAGE', format('SCHEMA %I', n.nspname) FROM pg_namespace AS n WHERE n.oid = c.relnamespace AND NOT has_schema_privilege(n.oid, 'USAGE')
+							   ) AS g (privilege, what)
+		UNION ALL
+		SELECT DISTINCT 'error', e.relation, x.object, g.privilege, g.privilege || ' ON ' || g.what, NULL, true
+		FROM expression AS e JOIN pg_depend AS u ON u.classid = e.classid AND u.objid = e.objid
+			CROSS JOIN LATERAL (SELECT f.oid::regproc::text, f.pronamespace, has_function_privilege(f.oid, 'EXECUTE'), 'EXECUTE', 'FUNCTION ' || f.oid::regprocedure
+								FROM pg_proc AS f WHERE u.refclassid = 'pg_proc'::regclass AND f.oid = u.refobjid
+								UNION ALL
+								SELECT c.oid::regclass::text, c.relnamespace, has_sequence_privilege(c.oid, 'USAGE, UPDATE'), 'USAGE', 'SEQUENCE ' || c.oid::regclass
+								FROM pg_class AS c WHERE u.refclassid = 'pg_class'::regclass AND c.oid = u.refobjid AND c.relkind = 'S'
+							   ) AS x (object, schema, can_use, privilege, what)
+			CROSS JOIN LATERAL (SELECT x.privilege, x.what WHERE NOT x.can_use
+								UNION ALL
+								SELECT 'USAGE', format('SCHEMA %I', n.nspname) FROM pg_namespace AS n WHERE n.oid = x.schema AND NOT has_schema_privilege(n.oid, 'USAGE')
+							   ) AS g (privilege, what)
+		UNION ALL
+		SELECT DISTINCT l.severity, l.relation, NULL, NULL, NULL, NULL, false
+		FROM looked_at AS l JOIN pg_class AS c ON c.oid = l.relation
+		WHERE has_table_privilege(c.oid, 'SELECT') AND row_security_active(c.oid)
+	LOOP
+		can_map := can_map AND NOT r.by_check;
+		IF r.privilege IS NULL THEN
+			PERFORM @extschema@.snowflake_merge_find(run_, r.severity, NULL, r.relation::text, NULL, 'row security may hide rows from the current user', NULL, NULL,
+				'Merge as the owner of the table, or as a role with BYPASSRLS.');
+		ELSE
+			PERFORM @extschema@.snowflake_merge_find(run_, r.severity, NULL, r.relation::text, r.object,
+				format('role %I has no right to %s', current_user, r.privilege) || coalesce(': ' || r.purpose, ''), NULL, NULL, format('GRANT %s TO %I;', r.granted, current_user));
+		END IF;
+	END LOOP;
+	RETURN can_map;
+END
+$$;
+COMMENT ON FUNCTION snowflake_merge_check_rights(bigint) IS 'for snowflake_merge()''s own use: finds which rights the caller lacks';
 
 /* Columns that one side lacks, and those that differ. */
 CREATE FUNCTION snowflake_merge_check_columns(run_ bigint) RETURNS boolean
@@ -404,6 +512,26 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_merge_check_columns(bigint) IS 'for snowflake_merge()''s own use: finds what is wrong with columns';
 
+/*
+ * What to do about a key that is to be given snowflake ids and can't be.  A key that no sequence gives may mean something, as a season's
+ * number does: then it must stay what it is.
+ */
+CREATE FUNCTION snowflake_merge_adopt_advice(relation regclass, role text, key name) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN role = 'copy' AND a.attidentity = '' AND NOT a.atthasdef
+			THEN format(E'If an equal key is the same row in all databases: SELECT %s(%L, %L);\nIf other columns tell which rows are the same: SELECT %s(%L, %L, %L);\n'
+						'Else, as its rows get other keys: ', '@extschema@.snowflake_merge_table', relation, 'same_id', '@extschema@.snowflake_merge_table', relation, 'match',
+						coalesce((SELECT array_agg(o.attname ORDER BY o.attnum)::text
+								  FROM pg_index AS i CROSS JOIN LATERAL (SELECT i.indkey[0 : i.indnkeyatts - 1]) AS k (attnums)
+									JOIN pg_attribute AS o ON o.attrelid = i.indrelid AND o.attnum = ANY (k.attnums)
+								  WHERE i.indrelid = relation AND i.indisunique AND i.indexprs IS NULL AND i.indpred IS NULL AND a.attnum <> ALL (k.attnums)
+								  GROUP BY i.indexrelid ORDER BY i.indexrelid LIMIT 1), '{?}')) ELSE '' END
+		|| format('SELECT %s(ARRAY[%L]::regclass[], ARRAY[%L]::name[]);', '@extschema@.snowflake_adopt', relation, key)
+	FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = key
+$$;
+COMMENT ON FUNCTION snowflake_merge_adopt_advice(regclass, text, name) IS 'for snowflake_merge()''s own use: what to do about a key that cannot be given snowflake ids';
+
 /* Keys that can't hold the new ids, and what refers to them; keys that a source has more than once. */
 CREATE FUNCTION snowflake_merge_check_keys(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -419,7 +547,8 @@ BEGIN
 		SELECT p.relation, p.role, p.kind, p.key, a.atttypid, format_type(a.atttypid, a.atttypmod) AS type,
 			EXISTS (SELECT FROM pg_attrdef AS d JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
 					WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
-						AND u.refclassid = 'pg_proc'::regclass AND u.refobjid = '@extschema@.snowflake_nextval()'::regprocedure) AS has_default
+						AND u.refclassid = 'pg_proc'::regclass AND u.refobjid = '@extschema@.snowflake_nextval()'::regprocedure) AS has_default,
+			@extschema@.snowflake_merge_adopt_advice(p.relation, p.role, p.key[1]) AS advice
 		FROM @extschema@.snowflake_merge_plan_tables AS p
 			LEFT JOIN pg_attribute AS a ON p.kind = 'id' AND a.attrelid = p.relation AND a.attname = p.key[1]
 		WHERE p.run = run_ AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
@@ -435,12 +564,12 @@ BEGIN
 				NULL, r.relation::text, r.key[1],
 				CASE WHEN r.atttypid <> 'bigint'::regtype THEN format('key has the type %s, which snowflake ids do not fit into', r.type)
 					ELSE 'key is not given snowflake ids by default' END,
-				NULL, NULL, format('SELECT %s(ARRAY[%L]::regclass[], ARRAY[%L]::name[]);', '@extschema@.snowflake_adopt', r.relation, r.key[1]));
+				NULL, NULL, r.advice);
 		END IF;
 	END LOOP;
 
 	FOR r IN
-		SELECT t.relation, f.name, p.relation AS referenced, p.key[1] AS key, k.atttypid AS key_type, format_type(a.atttypid, a.atttypmod) AS type,
+		SELECT t.relation, f.name, p.relation AS referenced, p.role, p.key[1] AS key, k.atttypid AS key_type, format_type(a.atttypid, a.atttypmod) AS type,
 			bool_or(f.declared) AS declared, a.atttypid IN ('smallint[]'::regtype, 'integer[]'::regtype) AS is_array
 		FROM @extschema@.snowflake_merge_plan_references AS f
 			JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
@@ -451,13 +580,13 @@ BEGIN
 			AND (a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'smallint[]'::regtype, 'integer[]'::regtype)
 				 OR EXISTS (SELECT FROM pg_type AS y WHERE y.oid = a.atttypid AND y.typbasetype IN ('smallint'::regtype, 'integer'::regtype)))
 			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
-		GROUP BY t.relation, f.name, p.relation, p.key, k.atttypid, a.atttypid, a.atttypmod
+		GROUP BY t.relation, f.name, p.relation, p.role, p.key, k.atttypid, a.atttypid, a.atttypmod
 	LOOP
 		can_map := false;
 		PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, r.relation::text, r.name,
 			format('has the type %s and refers to ids of %s, which do not fit', r.type, r.referenced), NULL, NULL,
 			CASE WHEN NOT r.declared AND r.key_type <> 'bigint'::regtype
-				THEN format('SELECT %s(ARRAY[%L]::regclass[], ARRAY[%L]::name[]);', '@extschema@.snowflake_adopt', r.referenced, r.key)
+				THEN @extschema@.snowflake_merge_adopt_advice(r.referenced, r.role, r.key)
 				ELSE format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', r.relation, r.name, CASE WHEN r.is_array THEN 'bigint[]' ELSE 'bigint' END) END);
 	END LOOP;
 
@@ -817,7 +946,7 @@ BEGIN
 		END LOOP;
 
 		FOR r IN
-			SELECT a.attname, string_agg(DISTINCT q.seqrelid::regclass::text, ', ') AS sequences
+			SELECT DISTINCT a.attname, q.seqrelid::regclass AS sequence, @extschema@.snowflake_merge_can_set(q.seqrelid) AS can_set
 			FROM pg_attribute AS a
 				LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 				JOIN pg_depend AS u ON (u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND u.refclassid = 'pg_class'::regclass)
@@ -825,10 +954,10 @@ BEGIN
 						AND u.refobjsubid = a.attnum AND u.deptype IN ('a', 'i'))
 				JOIN pg_sequence AS q ON q.seqrelid = CASE u.classid WHEN 'pg_attrdef'::regclass THEN u.refobjid ELSE u.objid END
 			WHERE a.attrelid = plan.relation AND a.attnum > 0 AND NOT (plan.kind = 'id' AND plan.key = ARRAY[a.attname])
-			GROUP BY a.attname
 		LOOP
-			PERFORM @extschema@.snowflake_merge_find(run_, 'info', NULL, plan.relation::text, r.attname,
-				format('sequence %s is set past the values that are merged', r.sequences), NULL, NULL, NULL);
+			PERFORM @extschema@.snowflake_merge_find(run_, CASE WHEN r.can_set THEN 'info' ELSE 'warning' END, NULL, plan.relation::text, r.attname,
+				format(CASE WHEN r.can_set THEN 'sequence %s is set past the values that are merged' ELSE 'sequence %s cannot be set past the values that are merged by the current user' END,
+					   r.sequence), NULL, NULL, CASE WHEN NOT r.can_set THEN format('GRANT SELECT, UPDATE ON SEQUENCE %s TO %I;', r.sequence, current_user) END);
 		END LOOP;
 
 		FOR r IN
@@ -859,13 +988,14 @@ CREATE FUNCTION snowflake_merge_check_schemas(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
+	rights CONSTANT boolean := @extschema@.snowflake_merge_check_rights(run_);
 	tables CONSTANT boolean := @extschema@.snowflake_merge_check_tables(run_);
 	columns CONSTANT boolean := @extschema@.snowflake_merge_check_columns(run_);
 	keys CONSTANT boolean := @extschema@.snowflake_merge_check_keys(run_);
 	reference CONSTANT boolean := @extschema@.snowflake_merge_check_references(run_);
 BEGIN
 	PERFORM @extschema@.snowflake_merge_check_effects(run_);
-	RETURN tables AND columns AND keys AND reference;
+	RETURN rights AND tables AND columns AND keys AND reference;
 END
 $$;
 COMMENT ON FUNCTION snowflake_merge_check_schemas(bigint) IS 'for snowflake_merge()''s own use: adds what it finds to the report of a run';

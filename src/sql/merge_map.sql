@@ -718,7 +718,8 @@ BEGIN
 		EXECUTE format('CREATE TABLE %s (source int NOT NULL, %s, %s, action "char" NOT NULL)', @extschema@.snowflake_merge_relation(run_, 'map_' || no_),
 					   old_columns, new_columns);
 	END IF;
-	IF EXISTS (SELECT FROM @extschema@.snowflake_merge_policies AS p WHERE p.relation = plan.relation AND p.policy = 'keep_source') THEN
+	IF EXISTS (SELECT FROM @extschema@.snowflake_merge_policies AS p WHERE p.relation = plan.relation AND p.policy = 'keep_source')
+		AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		EXECUTE format('CREATE TABLE %s (LIKE %s)', @extschema@.snowflake_merge_relation(run_, 'former_' || no_), plan.relation);
 	END IF;
 	SELECT string_agg(format('%I %s, %I text', c.name, format_type(a.atttypid, a.atttypmod), 'old ' || c.name), ', ') INTO changes

@@ -42,6 +42,7 @@ BEGIN
 			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass) AS c (root)
 			LEFT JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.relation = c.root
 		WHERE p.run = run_ AND p.kind <> 'none' AND f.conparentid = 0 AND (parent_no IS NULL OR p.no = parent_no)
+			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 			AND EXISTS (SELECT FROM unnest(f.confkey) AS u (attnum) JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.attnum
 						WHERE parent_no IS NULL OR b.attname = ANY (p.key))
 		UNION ALL
@@ -60,6 +61,7 @@ BEGIN
 			JOIN pg_class AS c ON c.oid = k.relation
 			JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attname = r.name
 		WHERE r.run = run_ AND r.declared AND (parent_no IS NULL OR p.no = parent_no)
+			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 	LOOP
 		/* A row may refer to several. */
 		EXECUTE format('SELECT count(*), string_agg(y.example, ''; '') FILTER (WHERE y.n <= 3) FROM ('
@@ -121,6 +123,17 @@ BEGIN
 			   WHERE r.target = o.target AND r.run <> run_ AND r.state IN ('copying', 'verifying', 'rolling back')) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'another merge into the same schema is not finished', HINT = 'See snowflake_merge_runs.';
 	END IF;
+	/* Before it begins, as it could not go back from there. */
+	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation), E'\n' ORDER BY p.no) INTO problems
+		FROM @extschema@.snowflake_merge_plan_tables AS p,
+			LATERAL (SELECT string_agg(g.privilege, ', ') FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
+					 WHERE NOT has_table_privilege(p.relation, g.privilege)
+						AND (g.privilege <> 'UPDATE' OR to_regclass(@extschema@.snowflake_merge_relation(run_, 'rank_' || p.no)) IS NOT NULL
+							 OR to_regclass(@extschema@.snowflake_merge_relation(run_, 'former_' || p.no)) IS NOT NULL)) AS d (denied)
+		WHERE p.run = run_ AND p.kind <> 'none' AND d.denied IS NOT NULL AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to take the merge back', DETAIL = problems, HINT = 'GRANT these rights.';
+	END IF;
 	SELECT string_agg(format('Table %s is one of them.', p.relation), E'\n' ORDER BY p.no) INTO problems
 		FROM @extschema@.snowflake_merge_plan_tables AS p
 		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
@@ -176,7 +189,8 @@ BEGIN
 			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.', HINT = 'GRANT SET ON PARAMETER session_replication_role.';
 	END IF;
 	FOR t IN SELECT p.*, (SELECT array_agg(DISTINCT x) FROM @extschema@.snowflake_merge_plan_sources AS s, unnest(s.copied_by) AS x WHERE s.run = run_) AS xids
-		FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.kind <> 'none' ORDER BY p.no
+		FROM @extschema@.snowflake_merge_plan_tables AS p
+		WHERE p.run = run_ AND p.kind <> 'none' AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no) ORDER BY p.no
 	LOOP
 		EXECUTE format('SELECT count(*), string_agg(x.key, '', '') FILTER (WHERE x.n <= 3) FROM (SELECT %s AS key, row_number() OVER () AS n FROM %s AS t JOIN %s AS m ON m.action IN (''c'', ''r'') AND %s '
 			'WHERE t.xmin <> ALL (%L::xid[])%s) AS x', @extschema@.snowflake_merge_key_text('m.n#', t.key), @extschema@.snowflake_merge_only(t.relation),

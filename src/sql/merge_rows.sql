@@ -182,6 +182,18 @@ $$;
 COMMENT ON FUNCTION snowflake_merge_only(regclass) IS 'for snowflake_merge()''s own use: a table as it is read';
 
 /*
+ * A partition is read through its table, as rights on that are enough: the partition's own rows among those of an alias, as a
+ * condition that follows others.
+ */
+CREATE FUNCTION snowflake_merge_in_part(relation regclass, alias text) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN pg_partition_root(relation) <> relation
+		THEN format(' AND %s.tableoid IN (SELECT l.relid FROM pg_partition_tree(%s) AS l)', alias, relation::oid) ELSE '' END
+$$;
+COMMENT ON FUNCTION snowflake_merge_in_part(regclass, text) IS 'for snowflake_merge()''s own use: the rows of a partition, as a condition';
+
+/*
  * A source's key in the types of the map: integers of any width can be compared with each other, so that a source on another
  * server can compare them; what else has not the target's type becomes it.
  */

@@ -224,9 +224,10 @@ BEGIN
 	/* Triggers that check them may have been off. */
 	example := NULL;
 	FOR fk IN
-		SELECT f.conname, f.conrelid::regclass AS child, f.confrelid::regclass AS parent,
-			string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n) AS given,
-			string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND ' ORDER BY k.n) AS same
+		SELECT f.conname, coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child, coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent,
+			string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n) || @extschema@.snowflake_merge_in_part(f.conrelid, 't') AS given,
+			string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND ' ORDER BY k.n)
+				|| @extschema@.snowflake_merge_in_part(f.confrelid, 'p') AS same
 		FROM pg_constraint AS f
 			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop) WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
 			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
