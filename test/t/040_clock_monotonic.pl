@@ -51,7 +51,7 @@ $session->quit;
 $server->step_clock(-3600);
 $server->take;
 $server->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
-$server->refuses('SELECT snowflake_nextval()', qr/clock is \S*59:5\d\S* behind|clock is \S*01:00:00\S* behind/,
+$server->refuses('SELECT snowflake_nextval()', qr/clock is (?:00:59|01:00):\S* behind/,
 	'snowflake_accept_clock() with the clock an hour back');
 $server->step_clock(3600);
 $server->refuses('SELECT snowflake_nextval()', qr/ behind the snowflake ids/, 'the clock put right, but not read');

@@ -83,7 +83,7 @@ unlike($server->log_since($log), qr/time left/, 'more than a year before its end
 # The server runs into the last year.
 $server->step_clock(40 * $day);
 $server->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
-my ($status, $id, $err) = $server->psql('postgres', 'SELECT snowflake_nextval()');
+my (undef, $id, $err) = $server->psql('postgres', 'SELECT snowflake_nextval()');
 $server->record($id);
 like($server->log_since($log), qr/snowflake layout has less than a year of time left\n.*ends at 20\d\d-.*HINT: .*layout with a later epoch or more timestamp bits/s,
 	'making ids in the last year warns in the log');
@@ -124,11 +124,12 @@ $end = int(time) + 1000;
 $server = new_server('three',
 	'snowflake.layout' => ends_at($end, 'timestamp:28 node:30 sequence:5 tick:1s'),
 	'snowflake.max_wait' => '1min');
-$server->set_clock($end - 3 - time);
-my $sql = 'COPY (SELECT snowflake_nextval() FROM (SELECT generate_series(1, 1000)) AS s) TO STDOUT';
-($status, my $out, $err) = $server->psql('postgres', $sql);
-$server->record(split /\n/, $out);
-like($err, qr/no time left/, 'ids run out with the last tick');
+# The session is there before the last seconds begin.
+my $session = $server->background_psql('postgres', on_error_stop => 0);
+$server->set_clock($end - 5 - time);
+$server->record(split /\n/, $session->query('COPY (SELECT snowflake_nextval() FROM (SELECT generate_series(1, 1000)) AS s) TO STDOUT'));
+like($session->{stderr}, qr/no time left/, 'ids run out with the last tick');
+$session->quit;
 is($server->value('snowflake_timestamp(last_id) + interval \'1 s\' = layout_ends_at FROM snowflake_stat'), 't', 'the last id lies in the last tick');
 is($server->stat('last_id & 31'), 31, 'the last id is the last of its tick');
 $server->{ledger}->check('up to the last id');

@@ -35,7 +35,7 @@ foreach my $mode (qw(fast immediate))
 
 	$server->record($id);
 	is($xid, 'none', "the first id after a $mode stop, in a read-only transaction, assigns no transaction id");
-	is($server->stat('reservations'), 1, "and reserves after a $mode stop");
+	cmp_ok($server->stat('reservations'), '>', 0, "and reserves after a $mode stop");
 }
 $server->record($server->safe_psql('orders', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; SELECT snowflake_nextval(); COMMIT'));
 

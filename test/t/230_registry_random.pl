@@ -11,7 +11,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Utils;
 use Snowflake::Holder;
 use Snowflake::Ledger;
 use Snowflake::Proxy;
@@ -56,16 +55,8 @@ sub revive
 {
 	my ($server) = @_;
 
-	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
-
 	$server->finish_clients;
-	# Processes of a server that was killed may hold its memory for a moment.
-	until ($server->start(fail_ok => 1))
-	{
-		die $server->name . ' does not start' if $tries-- == 0;
-		delete $server->{_pid};
-		usleep(100_000);
-	}
+	$server->start_in_the_end;
 	$server->start_clients(qw(single batch));
 	return;
 }
@@ -74,10 +65,8 @@ sub revive
 my %events = (
 	'is killed' => sub {
 		my ($server) = @_;
-		my $pid = $server->{_pid};
 
 		$server->kill9;
-		usleep(10_000) while kill 0, $pid;
 		revive($server);
 	},
 	'is stopped at once' => sub { my ($server) = @_; $server->stop('immediate'); revive($server) },

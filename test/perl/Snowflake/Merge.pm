@@ -614,8 +614,8 @@ sub policed
 		q{SELECT concat_ws(E'\t', mark, rank) FROM realm.arena_ranks}) };
 }
 
-# Rows that a merge or its rollback can be stopped at, by who holds the advisory lock 1: while they are inserted or deleted, in the
-# middle of a batch.
+# Rows that a merge or its rollback can be stopped at, by who holds the advisory lock 1: while they are inserted, deleted, or one is put
+# into another's place, in the middle of a batch.
 my @stoppable = qw(wallets players items mail vault_items visits);
 
 sub allow_stops
@@ -625,12 +625,12 @@ sub allow_stops
 	$self->sql($database,
 		'CREATE TABLE watch.stops (mark text PRIMARY KEY)', 'GRANT SELECT ON watch.stops TO public',
 		q{CREATE FUNCTION watch.stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
-			IF EXISTS (SELECT FROM watch.stops AS s WHERE s.mark = coalesce(NEW.mark, OLD.mark)) THEN
+			IF EXISTS (SELECT FROM watch.stops AS s WHERE s.mark IN (NEW.mark, OLD.mark)) THEN
 				PERFORM pg_advisory_xact_lock_shared(1);
 			END IF;
 			RETURN coalesce(NEW, OLD);
 		END'},
-		(map { "CREATE TRIGGER stop BEFORE INSERT OR DELETE ON realm.$_ FOR EACH ROW EXECUTE FUNCTION watch.stop()" } @stoppable),
+		(map { "CREATE TRIGGER stop BEFORE INSERT OR UPDATE OR DELETE ON realm.$_ FOR EACH ROW EXECUTE FUNCTION watch.stop()" } @stoppable),
 		(map { "ALTER TABLE realm.$_ ENABLE ALWAYS TRIGGER stop" } @stoppable));
 	return;
 }

@@ -5,6 +5,9 @@
 # stays true.  A server that is started without set_clock() has the true clock.
 #
 # What take() and the clients are given is recorded in a Snowflake::Ledger.
+#
+# A test that fails says of each of its servers that runs what its processes wait
+# for, and what its log said last.
 
 package Snowflake::Server;
 
@@ -17,6 +20,7 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 # By name: what it exports by default would hide methods.
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
+use Scalar::Util qw(weaken);
 use Snowflake::Ledger qw(cut_to_whole_lines);
 use Test::More;
 use Time::HiRes qw(usleep);
@@ -30,6 +34,11 @@ my %client_sql = (
 	batch => 'SELECT snowflake_nextval_batch(10);',
 	endless_batch => 'COPY (SELECT snowflake_nextval_batch(2000000000)) TO STDOUT;',
 );
+
+my @servers;
+my $died = '';
+
+$SIG{__DIE__} = sub { $died = "@_" unless $^S };
 
 # line: the ledger's line that this server's ids belong to, its name unless given.
 sub new
@@ -49,6 +58,8 @@ sub new
 		'max_connections' => '30',
 		'restart_after_crash' => 'on',
 	};
+	push @servers, $self;
+	weaken $servers[-1];
 	return $self;
 }
 
@@ -161,6 +172,18 @@ sub start
 	return $self->SUPER::start(%params);
 }
 
+# Kills one of the server's processes, and waits until the postmaster has noticed and started all anew: until then the
+# server answers as if nothing had happened.
+sub crash
+{
+	my ($self, $pid) = @_;
+	my $log = $self->log_position;
+
+	kill 'KILL', $pid or die "could not kill process $pid: $!";
+	$self->wait_for_log(qr/all server processes terminated; reinitializing.*database system is ready to accept connections/s, $log);
+	return;
+}
+
 # As start() and stop(), so that the environment is the same.
 sub restart
 {
@@ -168,6 +191,22 @@ sub restart
 
 	$self->stop($mode // 'fast');
 	return $self->start;
+}
+
+# Where the postmaster was killed: it and its children may be there, and hold its memory, for a moment.
+sub start_in_the_end
+{
+	my ($self) = @_;
+	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
+
+	until ($self->start(fail_ok => 1))
+	{
+		die $self->name . ' does not start' if $tries-- == 0;
+		# What start() has read was of the process that is no more.
+		$self->{_pid} = undef;
+		usleep(100_000);
+	}
+	return;
 }
 
 # Starts with another layout: other ids, which are looked at on their own.
@@ -334,8 +373,10 @@ sub wait_for_clients
 	{
 		if ($tries-- == 0)
 		{
-			diag(slurp_file("$waiting[0]->[0]->{file}.errors"));
-			die 'the clients get no ids';
+			my $errors = slurp_file("$waiting[0]->[0]->{file}.errors");
+
+			diag('the last that the client was told: ' . substr($errors, -1000));
+			die $self->name . ': the clients get no ids, ' . join ', ', map { "$_->[0]->{file} has less than $_->[1] bytes" } @waiting;
 		}
 		usleep(20_000);
 	}
@@ -371,6 +412,48 @@ sub log_since
 	my ($self, $position) = @_;
 
 	return slurp_file($self->logfile, $position);
+}
+
+# What its processes are at, a line for each; of those that have something to do.
+sub processes
+{
+	my ($self) = @_;
+	my ($status, $out, $err) = $self->psql('postgres', q{
+		SELECT concat_ws(' ', pid, coalesce(nullif(application_name, ''), backend_type), state, coalesce('waits for ' || wait_event_type || ' ' || wait_event, 'runs'),
+						 'since ' || date_trunc('second', clock_timestamp() - coalesce(state_change, backend_start)), left(regexp_replace(query, '\s+', ' ', 'g'), 100))
+		  FROM pg_stat_activity
+		 WHERE pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Activity'
+		 ORDER BY backend_start}, timeout => 10, timed_out => \my $timed_out, on_error_die => 0);
+
+	return $timed_out ? 'it does not answer' : $status == 0 ? split /\n/, $out : split /\n/, $err;
+}
+
+# The last lines of its log that tell something, each once.
+sub last_words
+{
+	my ($self, $count) = @_;
+	my %seen;
+	my @lines = grep { !$seen{ s/^\S+ \S+ \S+ \[\d+\]//r }++ }
+	  reverse grep { /(?:WARNING|ERROR|FATAL|PANIC|LOG):  / && !/statement: |checkpoint / } split /\n/, slurp_file($self->logfile);
+
+	return reverse grep { defined } @lines[ 0 .. $count - 1 ];
+}
+
+# After what failed, while the servers still run.
+END
+{
+	my $has_failed = $? != 0 || !Test::More->builder->is_passing;
+	# The test's exit status stays as it is.
+	local $?;
+
+	if ($has_failed)
+	{
+		diag($died) if $died ne '';
+		foreach my $server (grep { defined && defined $_->{_pid} } @servers)
+		{
+			diag(join "\n\t", $server->name . ':', eval { $server->processes }, map { length > 250 ? substr($_, 0, 250) . ' ...' : $_ } eval { $server->last_words(6) });
+		}
+	}
 }
 
 1;
