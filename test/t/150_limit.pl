@@ -55,7 +55,6 @@ $server->take(1000);
 # No place for the progress: an error that names the setting.
 my $setting = $server->pg_version >= 18 ? 'max_active_replication_origins' : 'max_replication_slots';
 my $newest_id = $server->take;
-$server->stop;
 my $fresh = Snowflake::Server->new('fresh');
 $fresh->init;
 $fresh->configure($setting => 0);
@@ -87,6 +86,26 @@ foreach my $name ('a', 'b')
 	$fresh->safe_psql('postgres', qq{SELECT pg_replication_origin_drop('$name')});
 }
 $fresh->take(1000);
+
+# Lowered, with the limit there: no ids, or no start; raised again, all is as it was, though the clock goes back.
+my $limit = $server->stat('reserved_until');
+$server->stop;
+$server->step_clock(-60);
+$log = $server->log_position;
+$server->configure($setting => 1);
+ok(!$server->start(fail_ok => 1), 'room for one of two: no start');
+like($server->log_since($log), qr/WARNING:  too few replication origins.*PANIC:  could not find free replication state/s, 'room for one of two: the log says why');
+$server->configure($setting => 0);
+$server->start;
+$server->refuses('SELECT snowflake_nextval()', qr/so few replication origins/, 'no room any more');
+$server->safe_psql('postgres', 'CREATE TABLE written (); CHECKPOINT');
+$server->restart('immediate');
+$server->configure($setting => 2);
+$server->restart;
+is($server->stat('reserved_until'), $limit, 'with room again the limit is there');
+$server->refuses('SELECT snowflake_nextval()', qr/clock is .*behind/, 'and counts');
+$server->step_clock(60);
+$server->take(1000);
 
 $server->{ledger}->check('origins that come and go');
 $fresh->{ledger}->check('one origin');
