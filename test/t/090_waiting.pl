@@ -73,7 +73,12 @@ $server->restart_with_layout('timestamp:32 node:30 sequence:1 tick:1s epoch:2025
 $server->start_clients(('single') x 20);
 $server->poll_query_until('postgres', 'SELECT errors > 0 OR ids > 100 FROM snowflake_stat') or die 'the clients are given nothing';
 cmp_ok($server->stat('errors'), '>', 0, 'who has waited long enough is refused');
+
+my @errors = map { "$_->{file}.errors" } @{ $server->{clients} };
+
 $server->finish_clients;
+like(join('', map { slurp_file($_) } @errors), qr/ERROR:  clock is behind the snowflake ids\nDETAIL:  .* other calls took those that this one had waited for\..*\nHINT:  Try again;/,
+	'the error says why');
 note('the longest wait: ' . $server->stat('longest_wait'));
 is($server->stat(q{longest_wait > '0' AND longest_wait <= wait_time}), 't', 'the longest wait is shown');
 $server->configure('snowflake.max_wait' => undef);

@@ -87,6 +87,7 @@ my @misfits = (
 	[ 'hostname', qr/host name "orders" does not end in digits/, 'orders' ],
 	[ 'hostname', qr/host name "orders.shop9" does not end in digits/, 'orders.shop9' ],
 	[ 'hostname', qr/host name "orders-1024".*range of the layout, 0 to 1023/, 'orders-1024' ],
+	[ 'hostname', qr/host name "ip-10-1-2-3.shop" ends in two numbers/, 'ip-10-1-2-3.shop' ],
 	[ 'address:203.0.113.0/24', qr/no address in the network/ ],
 	[ 'address:127.0.0.0/8', qr/24 host bits, but the node number of the layout has 10/ ],
 	[ 'address:2001:db8::/120', qr/no address in the network/ ],

@@ -1,4 +1,4 @@
-# README.md's query for an alert: true where ids can't be had, or soon can't, and on no standby.
+# README.md's query for an alert: true where ids can't be had, or soon can't, and on no standby.  And the SQLSTATEs of its table.
 
 use strict;
 use warnings FATAL => 'all';
@@ -19,6 +19,15 @@ sub alerts
 	return;
 }
 
+# The error's SQLSTATE and message.
+sub refused
+{
+	my ($server, $pattern, $name) = @_;
+
+	$server->refuses("\\set VERBOSITY verbose\nSELECT snowflake_nextval()", $pattern, $name);
+	return;
+}
+
 # The column that says what the clock keeps ids from, and what a call says.
 sub refused_by_clock
 {
@@ -26,7 +35,7 @@ sub refused_by_clock
 
 	is($server->stat('clock_problem'), $problem, "the clock is refused: $problem");
 	alerts($server, 1, $problem);
-	$server->refuses('SELECT snowflake_nextval()', $pattern, $problem);
+	refused($server, $pattern, $problem);
 	is($server->stat('clock_problem'), $problem, "still: $problem");
 	return;
 }
@@ -50,15 +59,16 @@ $standby->init_from($primary, 'first');
 $standby->start;
 alerts($standby, 0, 'a standby');
 is($standby->stat(q{claim || ' ' || (reserved_ahead IS NOT NULL) || ' ' || (clock_problem IS NULL)}), 'none true true', 'a standby: as shown');
+refused($standby, qr/ERROR:  25006: cannot execute snowflake_nextval\(\) during recovery\n/, 'a standby');
 $standby->step_clock(-3600);
 alerts($standby, 0, 'a standby with its clock set back');
 
 # Behind, by more than this session would wait.
 $primary->step_clock(-3600);
-refused_by_clock($primary, 'behind', qr/ERROR:  clock is behind the snowflake ids\n/);
+refused_by_clock($primary, 'behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
 is($primary->safe_psql('postgres', q{SET snowflake.max_wait = '2h'; SELECT clock_problem IS NULL FROM snowflake_stat}), 't', 'not for who waits longer');
 $primary->restart('immediate');
-refused_by_clock($primary, 'behind', qr/ERROR:  clock is behind the snowflake ids\n/);
+refused_by_clock($primary, 'behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
 $primary->step_clock(3600);
 is($primary->stat('clock_problem IS NULL'), 't', 'put right');
 alerts($primary, 0, 'put right');
@@ -66,7 +76,7 @@ $primary->take(10);
 
 # Ahead.
 $primary->step_clock(2 * 3600);
-refused_by_clock($primary, 'jumped forward', qr/ERROR:  clock jumped forward and is not believed\n/);
+refused_by_clock($primary, 'jumped forward', qr/ERROR:  55000: clock jumped forward and is not believed\n/);
 $primary->step_clock(-2 * 3600);
 alerts($primary, 0, 'put right again');
 $primary->step_clock(2 * 3600);
@@ -79,14 +89,14 @@ $primary->take(10);
 $primary->step_clock(-2 * 3600);
 $primary->safe_psql('postgres', q{SELECT snowflake_accept_clock()});
 $primary->restart_with_layout('baidu');
-refused_by_clock($primary, 'past the layout', qr/ERROR:  snowflake layout has no time left\n/);
+refused_by_clock($primary, 'past the layout', qr/ERROR:  2200H: snowflake layout has no time left\n/);
 $primary->restart_with_layout(sprintf 'twitter epoch:%d', 1000 * (time + 30 * 86400));
-refused_by_clock($primary, 'before the epoch', qr/ERROR:  cannot make ids before the epoch of the snowflake layout\n/);
+refused_by_clock($primary, 'before the epoch', qr/ERROR:  55000: cannot make ids before the epoch of the snowflake layout\n/);
 $primary->stop;
 
 # Promoted with the clock behind, then without a number.
 $standby->promote;
-refused_by_clock($standby, 'behind', qr/ERROR:  clock is behind the snowflake ids\n/);
+refused_by_clock($standby, 'behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
 $standby->configure('snowflake.node_id' => undef);
 $standby->restart;
 alerts($standby, 1, 'no node number');
@@ -120,6 +130,7 @@ $other->init;
 $other->configure('snowflake.node_id' => 7);
 $other->begin;
 alerts($other, 1, 'no claim');
+refused($other, qr/ERROR:  SF002: cannot make ids: the registry has granted no node number\n/, 'no claim');
 $other->poll_query_until('postgres', 'SELECT problem IS NOT NULL FROM snowflake_stat') or die 'the keeper says nothing';
 like($other->stat('problem'), qr/^node number 7 is held by /, 'what the keeper says is shown');
 $other->safe_psql('postgres', 'CREATE ROLE anybody; CREATE ROLE monitor IN ROLE pg_read_all_settings');
@@ -131,6 +142,7 @@ $holder->wait_for_state('suspended');
 alerts($holder, 1, 'the registry is away');
 $holder->wait_for_state('lost');
 alerts($holder, 1, 'the claim is lost');
+refused($holder, qr/ERROR:  SF002: cannot make ids: the (registry grants the node number no further|claim on the node number is lost)\n/, 'the claim is lost');
 is($holder->stat('claim_since >= granted_until AND granted_until < clock_timestamp()'), 't', 'lost since what was granted is over');
 $registry->start;
 $holder->held;
