@@ -324,7 +324,7 @@ define_settings()
 
 	define("snowflake.max_wait", [&] (const char *name) {
 		DefineCustomIntVariable(name, "Sets how long a call may wait for the clock.",
-								"A wait of at most one tick is made even so; in all, a call waits no longer than this and a tick.",
+								"In all it waits no longer than this and a tick; a longer wait is refused at once.",
 								&max_wait_ms, 2000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
 								nullptr, assign_number, nullptr);
 	});

@@ -6,6 +6,7 @@
 
 #include "postgres/generate.h"
 #include "postgres/grant.h"
+#include "postgres/layout_change.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
 #include "postgres/settings.h"
@@ -71,16 +72,36 @@ struct Row
 	}
 };
 
-/* What the clock keeps the next call from having; null where it can have an id. */
+/*
+ * Why the next call would be refused, whatever the registry grants; null where it
+ * would not, and on a standby, which is to make no ids.
+ */
 const char *
-clock_problem(ServerGenerator &generator, int64 start_us)
+refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 {
-	switch (generator.clock_failure(start_us))
+	int64_t		start_us;
+	bool		is_free;
+	Reason		reason;
+
+	if (RecoveryInProgress())
+		return nullptr;
+	if (is_for_reading_only(server_layout(), &reason))
+		return "layout for reading only";
+	if (!server_node().usable)
+		return "no node number";
+
+	lock_shared();
+	is_free = find_layout_start(now_us, &start_us);
+	unlock_shared();
+	if (!is_free)
+		return "another layout";
+
+	switch (generator.clock_failure(std::max(start_us, granted_from_us)))
 	{
 		case Failure::behind:
-			return "behind";
+			return "clock behind";
 		case Failure::forward_jump:
-			return "jumped forward";
+			return "clock jumped forward";
 		case Failure::epoch_ahead:
 			return "before the epoch";
 		case Failure::exhausted:
@@ -150,8 +171,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 		row.add_null();
 		row.add_null();
 	}
-	/* A standby makes no ids, and its clock keeps it from none. */
-	row.add_text(RecoveryInProgress() ? nullptr : clock_problem(generator, std::max(reserved_us, grant.grant.start_us)));
+	row.add_text(refusal(generator, grant.grant.start_us, now_us));
 	row.add_text(layout_text(layout).text);
 	if (issued)
 	{

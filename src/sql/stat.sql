@@ -7,7 +7,7 @@ CREATE FUNCTION snowflake_stat(
 	OUT claim_since timestamptz,
 	OUT granted_until timestamptz,
 	OUT problem text,
-	OUT clock_problem text,
+	OUT refusal text,
 	OUT layout text,
 	OUT last_id bigint,
 	OUT last_timestamp timestamptz,

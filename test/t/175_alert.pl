@@ -28,15 +28,15 @@ sub refused
 	return;
 }
 
-# The column that says what the clock keeps ids from, and what a call says.
-sub refused_by_clock
+# The column that says why the next call is refused, and what it says then.
+sub refused_for
 {
 	my ($server, $problem, $pattern) = @_;
 
-	is($server->stat('clock_problem'), $problem, "the clock is refused: $problem");
+	is($server->stat('refusal'), $problem, "refused: $problem");
 	alerts($server, 1, $problem);
 	refused($server, $pattern, $problem);
-	is($server->stat('clock_problem'), $problem, "still: $problem");
+	is($server->stat('refusal'), $problem, "still: $problem");
 	return;
 }
 
@@ -49,7 +49,7 @@ $primary->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 alerts($primary, 0, 'no id yet');
 $primary->take(10);
 alerts($primary, 0, 'ids can be had');
-is($primary->stat('claim_since IS NULL AND granted_until IS NULL AND problem IS NULL AND clock_problem IS NULL'), 't', 'no registry, no claim from one');
+is($primary->stat('claim_since IS NULL AND granted_until IS NULL AND problem IS NULL AND refusal IS NULL'), 't', 'no registry, no claim from one');
 $primary->backup('first');
 
 my $standby = Snowflake::Server->new('standby');
@@ -58,25 +58,25 @@ $standby->set_clock(0);
 $standby->init_from($primary, 'first');
 $standby->start;
 alerts($standby, 0, 'a standby');
-is($standby->stat(q{claim || ' ' || (reserved_ahead IS NOT NULL) || ' ' || (clock_problem IS NULL)}), 'none true true', 'a standby: as shown');
+is($standby->stat(q{claim || ' ' || (reserved_ahead IS NOT NULL) || ' ' || (refusal IS NULL)}), 'none true true', 'a standby: as shown');
 refused($standby, qr/ERROR:  25006: cannot execute snowflake_nextval\(\) during recovery\n/, 'a standby');
 $standby->step_clock(-3600);
 alerts($standby, 0, 'a standby with its clock set back');
 
 # Behind, by more than this session would wait.
 $primary->step_clock(-3600);
-refused_by_clock($primary, 'behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
-is($primary->safe_psql('postgres', q{SET snowflake.max_wait = '2h'; SELECT clock_problem IS NULL FROM snowflake_stat}), 't', 'not for who waits longer');
+refused_for($primary, 'clock behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
+is($primary->safe_psql('postgres', q{SET snowflake.max_wait = '2h'; SELECT refusal IS NULL FROM snowflake_stat}), 't', 'not for who waits longer');
 $primary->restart('immediate');
-refused_by_clock($primary, 'behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
+refused_for($primary, 'clock behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
 $primary->step_clock(3600);
-is($primary->stat('clock_problem IS NULL'), 't', 'put right');
+is($primary->stat('refusal IS NULL'), 't', 'put right');
 alerts($primary, 0, 'put right');
 $primary->take(10);
 
 # Ahead.
 $primary->step_clock(2 * 3600);
-refused_by_clock($primary, 'jumped forward', qr/ERROR:  55000: clock jumped forward and is not believed\n/);
+refused_for($primary, 'clock jumped forward', qr/ERROR:  55000: clock jumped forward and is not believed\n/);
 $primary->step_clock(-2 * 3600);
 alerts($primary, 0, 'put right again');
 $primary->step_clock(2 * 3600);
@@ -85,21 +85,27 @@ $primary->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
 alerts($primary, 0, 'accepted');
 $primary->take(10);
 
-# Where the layout's time has ended, or not begun.
+# With another layout; where its time has ended, or not begun.
 $primary->step_clock(-2 * 3600);
 $primary->safe_psql('postgres', q{SELECT snowflake_accept_clock()});
+$primary->configure('snowflake.layout' => 'twitter epoch:2010-11-05');
+$primary->restart;
+refused_for($primary, 'another layout', qr/ERROR:  55000: cannot make snowflake ids in another layout than before\n/);
 $primary->restart_with_layout('baidu');
-refused_by_clock($primary, 'past the layout', qr/ERROR:  2200H: snowflake layout has no time left\n/);
+refused_for($primary, 'past the layout', qr/ERROR:  2200H: snowflake layout has no time left\n/);
 $primary->restart_with_layout(sprintf 'twitter epoch:%d', 1000 * (time + 30 * 86400));
-refused_by_clock($primary, 'before the epoch', qr/ERROR:  55000: cannot make ids before the epoch of the snowflake layout\n/);
+refused_for($primary, 'before the epoch', qr/ERROR:  55000: cannot make ids before the epoch of the snowflake layout\n/);
 $primary->stop;
 
 # Promoted with the clock behind, then without a number.
 $standby->promote;
-refused_by_clock($standby, 'behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
+refused_for($standby, 'clock behind', qr/ERROR:  SF001: clock is behind the snowflake ids\n/);
 $standby->configure('snowflake.node_id' => undef);
 $standby->restart;
-alerts($standby, 1, 'no node number');
+refused_for($standby, 'no node number', qr/ERROR:  55000: cannot make ids without a node number\n/);
+$standby->configure('snowflake.node_id' => 1, 'snowflake.layout' => 'node:10 timestamp:41 sequence:12 epoch:2025-01-01');
+$standby->restart;
+refused_for($standby, 'layout for reading only', qr/ERROR:  55000: cannot make ids with the setting of "snowflake.layout"\n/);
 $standby->stop;
 
 # With a registry.
