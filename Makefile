@@ -33,7 +33,7 @@ ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isol
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake \
 	--temp-instance=./tmp_check_iso --temp-config=test/snowflake.conf --encoding=UTF8 --no-locale
 
-EXTRA_CLEAN = tmp_check test/unit/build test/model/build test/simulation/build bench/build \
+EXTRA_CLEAN = tmp_check test/log test/unit/build test/model/build test/simulation/build bench/build \
 	src/registry/*.o snowflake_zookeeper$(DLSUFFIX)
 
 PG_CONFIG = pg_config
@@ -57,9 +57,11 @@ endif
 # aborts the server where it meets an alias, which clang makes of a constructor.
 override with_llvm := no
 
+# A client's pg_config may name a pgxs.mk without headers.
 PGXS := $(shell $(PG_CONFIG) --pgxs)
-ifeq (,$(wildcard $(PGXS)))
-$(error $(PG_CONFIG) finds no PostgreSQL server headers: install them, or let tools/packages build do it, or set PG_CONFIG)
+ifeq (,$(and $(wildcard $(PGXS)),$(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h)))
+$(error $(PG_CONFIG) finds no PostgreSQL server headers: install them (on Debian: postgresql-server-dev-$(or \
+	$(shell $(PG_CONFIG) --version | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p'),15)), or let tools/packages build do it, or set PG_CONFIG)
 endif
 include $(PGXS)
 
@@ -78,30 +80,33 @@ $(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
 SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || echo no),$(or \
 	$(shell command -v sudo),$(error installing into $(pkglibdir) needs root or sudo)))
 
+# Builds and installs, without a word where all is well.
+.PHONY: ready
+ready:
+	@$(MAKE) -s all
+	@$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
+
 .PHONY: test
-test: all
-	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
-	PG_CONFIG='$(PG_CONFIG)' test/run $(STAGES)
+test: ready
+	@PG_CONFIG='$(PG_CONFIG)' test/run $(STAGES)
 
 # The tests that start servers of their own; as any user but root.
+PROVE_TESTS ?= test/t/*.pl
 .PHONY: tap
-tap: PROVE_TESTS ?= test/t/*.pl
 # More than there are processors: they wait most of the time.
 tap: PROVE_FLAGS = -I test/perl -j6 --timer
 tap:
 	$(prove_installcheck)
 
 .PHONY: demo
-demo: all
-	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
-	PG_CONFIG='$(PG_CONFIG)' examples/demo/run
-	PG_CONFIG='$(PG_CONFIG)' examples/merge/run
+demo: ready
+	@PG_CONFIG='$(PG_CONFIG)' examples/demo/run
+	@PG_CONFIG='$(PG_CONFIG)' examples/merge/run
 
 .PHONY: bench
-bench: all bench/build/constant.so
-	$(SUDO) $(MAKE) -s install PG_CONFIG='$(PG_CONFIG)'
-	PG_CONFIG='$(PG_CONFIG)' bench/run $(BENCH)
+bench: ready bench/build/constant.so
+	@PG_CONFIG='$(PG_CONFIG)' bench/run $(BENCH)
 
 bench/build/constant.so: bench/constant.c
-	mkdir -p bench/build
-	$(CC) $(CFLAGS) -fPIC -isystem $(includedir_server) -shared -o $@ $<
+	@mkdir -p bench/build
+	@$(CC) $(CFLAGS) -fPIC -isystem $(includedir_server) -shared -o $@ $<

@@ -215,7 +215,7 @@ SKIP:
 	# A session that expires by itself, since nothing of it passes.
 	$proxy = Snowflake::Proxy->new('127.0.0.1', $zookeeper->port);
 	$zookeeper->expire_sessions;
-	$client = start_program($zookeeper->cli_command('-timeout', 400, '-server', '127.0.0.1:' . $proxy->port));
+	$client = start_program($zookeeper->cli_command('-timeout', 4000, '-server', '127.0.0.1:' . $proxy->port));
 	$client->{in} .= "create -e /fleeting value\n";
 	sees($client, qr/Created \/fleeting/, 'a client has an ephemeral znode through a proxy');
 	$proxy->stop_passing;

@@ -29,6 +29,12 @@ like(output_of('nm', '-C', $library), qr/ snowflake_nextval$/m, 'its symbols can
 unlike(output_of('nm', '-C', $library), qr/GLOBAL__sub/, 'it has no static initialiser');
 unlike(output_of('readelf', '-SW', $library), qr/\.(init_array|ctors)\b/, 'nothing runs while it is loaded');
 
+# Where a client's pg_config names a pgxs.mk and there are no headers, "make" says what to install.
+my $config = "$PostgreSQL::Test::Utils::tmp_check/client_pg_config";
+append_to_file($config, qq{#!/bin/sh\n[ "\$1" != --includedir-server ] || exec echo /nowhere\nexec pg_config "\$@"\n});
+chmod 0700, $config or die "could not change the mode: $!";
+command_fails_like([ 'make', "PG_CONFIG=$config" ], qr/finds no PostgreSQL server headers: install them .*postgresql-server-dev-\d\d/, 'no headers');
+
 my $server = Snowflake::Server->new('one');
 
 $server->set_clock(0);

@@ -317,7 +317,7 @@ SKIP:
 	$zookeeper->start;
 	foreach my $server ($holder, $later)
 	{
-		$server->configure('snowflake.registry' => 'zookeeper://' . $zookeeper->address . '/ids', 'snowflake.claim_window' => '3s');
+		$server->configure('snowflake.registry' => 'zookeeper://' . $zookeeper->address . '/ids');
 	}
 	$holder->start;
 	$holder->held;
