@@ -2,7 +2,7 @@
  * look_up.cpp
  *		Looks up the addresses of the registry's host, in another process.
  *
- * getaddrinfo() waits as long as it likes, 20 s and more where name servers are
+ * getaddrinfo() waits as long as it likes, 10 s for each name server where they are
  * silent, and nothing interrupts it.  A process of PostgreSQL's that waits there
  * holds up DROP DATABASE and a fast stop, and can't be cancelled.  So a program
  * that the system brings does it, by the same configuration: getent.  Its output is
