@@ -60,7 +60,7 @@ time_left()
 	return static_cast<long>(std::max<int64_t>((deadline_ns - boot_clock_ns()) / ns_per_ms, 0));
 }
 
-/* StoreContext::wait().  What else interrupts a backend can wait until the time is over. */
+/* StoreContext::wait().  Others wait for a barrier; what else interrupts a backend can wait until the time is over. */
 int
 wait_for_store(int socket, int events, long timeout_ms)
 {
@@ -71,6 +71,8 @@ wait_for_store(int socket, int events, long timeout_ms)
 
 		if (left_ms == 0 || QueryCancelPending || ProcDiePending)
 			return -1;
+		if (ProcSignalBarrierPending)
+			ProcessProcSignalBarrier();
 
 		const int	ready = wait_for_latch_or(socket, events, timeout);
 

@@ -271,6 +271,21 @@ $names->answer('silent');
 check_interrupts($holder, 'name servers are silent');
 $names->wait_for_end;
 pass('name servers are silent: no look-up goes on');
+
+# A call ends by itself after 10 s, which a slow machine may need to drop a database: some attempts.
+my $is_dropped = 0;
+
+for (my $tries = 5; $tries > 0 && !$is_dropped; $tries--)
+{
+	$holder->safe_psql('postgres', 'CREATE DATABASE old');
+
+	my $call = start_waiting($holder, 60);
+
+	$holder->safe_psql('postgres', 'DROP DATABASE old');
+	$is_dropped = $holder->value(q{count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE application_name = 'waiting'});
+	$call->{run}->finish;
+}
+ok($is_dropped, 'name servers are silent: a database can be dropped meanwhile');
 $names->answer('127.0.0.1');
 $proxy->refuse;
 refuses_to_reserve($holder, 60, $until, qr/could not reserve node number 60\nDETAIL: .*Connection refused/, 'nobody is there');
