@@ -90,7 +90,7 @@ TEST(FirstTickAbove, is_the_first_one_whose_ids_all_lie_above)
 {
 	int			inside = 0;
 
-	for (uint64_t seed = 1; seed <= 20000; seed++)
+	for (uint64_t seed = 1; seed <= 6000; seed++)
 	{
 		std::mt19937_64 random(seed);
 		Layout		old = random_layout(random, nullptr);
@@ -115,7 +115,7 @@ TEST(FirstTickAbove, is_the_first_one_whose_ids_all_lie_above)
 			inside++;
 		}
 	}
-	EXPECT_GT(inside, 5000);
+	EXPECT_GT(inside, 1500);
 }
 
 TEST(FirstTickAbove, is_any_where_nothing_was_made)
@@ -180,7 +180,7 @@ TEST(FindStart, lets_no_id_repeat_over_any_changes_of_layout)
 	int			changes = 0;
 	int			refused = 0;
 
-	for (uint64_t seed = 1; seed <= 4000; seed++)
+	for (uint64_t seed = 1; seed <= 1500; seed++)
 	{
 		std::mt19937_64 random(seed);
 		Layout		first = random_layout(random, nullptr);
@@ -228,8 +228,8 @@ TEST(FindStart, lets_no_id_repeat_over_any_changes_of_layout)
 		for (size_t i = 1; i < made.size(); i++)
 			ASSERT_GT(made[i].first, made[i - 1].second) << "seed " << seed;
 	}
-	EXPECT_GT(changes, 1000);
-	EXPECT_GT(refused, 1000);
+	EXPECT_GT(changes, 300);
+	EXPECT_GT(refused, 300);
 }
 
 }  // namespace
