@@ -100,8 +100,7 @@ tap:
 
 .PHONY: demo
 demo: ready
-	@PG_CONFIG='$(PG_CONFIG)' examples/demo/run
-	@PG_CONFIG='$(PG_CONFIG)' examples/merge/run
+	@PG_CONFIG='$(PG_CONFIG)' examples/run
 
 .PHONY: bench
 bench: ready bench/build/constant.so

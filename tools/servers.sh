@@ -7,6 +7,10 @@
 #     run_unprivileged "$@"             goes on as an ordinary user
 #     start_server NAME [SETTING...]    e.g. start_server shard1 "snowflake.node_id='1'"
 #     sql NAME [psql arguments]         asks one server
+#     give_clock NAME                   starts it again, with a clock that set_clock can set: libfaketime
+#     set_clock NAME SECONDS            so far ahead of the true clock
+#     step TITLE                        begins a step of a demo
+#     in_short LINE                     a line for the end of all demos
 
 : "${PG_CONFIG:=pg_config}"
 bindir=$("$PG_CONFIG" --bindir)
@@ -64,6 +68,33 @@ port_of() {
     for i in "${!started[@]}"; do
         [ "${started[$i]}" != "$1" ] || echo $((5433 + i))
     done
+}
+
+set_clock() {
+    echo "$2" >"$base/$1.clock.new"
+    mv "$base/$1.clock.new" "$base/$1.clock"
+}
+
+give_clock() {
+    local name=$1 library
+    library=$(compgen -G '/usr/lib/*/faketime/libfaketime.so.1' || compgen -G '/usr/lib*/faketime/libfaketime.so.1' ||
+        compgen -G '/usr/local/lib*/faketime/libfaketime.so.1') || { echo 'libfaketime is not installed' >&2; return 1; }
+    set_clock "$name" +0
+    "$bindir/pg_ctl" -D "$base/$name" -m fast -w stop >/dev/null
+    LD_PRELOAD=${library%%$'\n'*} FAKETIME_TIMESTAMP_FILE="$base/$name.clock" FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1 \
+        "$bindir/pg_ctl" -D "$base/$name" -l "$base/$name.log" -w start >/dev/null || { cat "$base/$name.log" >&2; return 1; }
+}
+
+steps=0
+step() {
+    steps=$((steps + 1))
+    # Bold where somebody looks.
+    if [ -t 1 ]; then printf '\n\033[1m%d. %s\033[0m\n' $steps "$*"; else printf '\n%d. %s\n' $steps "$*"; fi
+}
+
+# Descriptor 3 is where "make demo" collects them.
+in_short() {
+    if { true >&3; } 2>/dev/null; then echo "$*" >&3; else echo "$*"; fi
 }
 
 sql() {
