@@ -125,8 +125,8 @@ foreach my $holder (@holders)
 {
 	my $number = $number{$holder} = $holder->held;
 
-	$holder->reconfigure('snowflake.claim_window' => '5s');
-	$registry->wait_for_claim($number, "granted_until - clock_timestamp() > interval '3.5 s'");
+	$holder->reconfigure('snowflake.claim_window' => '15s');
+	$registry->wait_for_claim($number, "granted_until - clock_timestamp() > interval '10 s'");
 	$since{$holder} = $registry->claim($number, 'since');
 	$log{$holder} = $holder->log_position;
 }

@@ -75,7 +75,9 @@ $behind->begin;
 $behind->restart_keeper;
 $behind->set_clock(-60);
 $behind->refused_for($same, 'a new server wants the number of another');
-$same->reconfigure('snowflake.claim_window' => '5s');
+# It is to be seen that the claim outlives its holder.
+$same->reconfigure('snowflake.claim_window' => '15s');
+$registry->wait_for_claim(7, "alive_until - clock_timestamp() > interval '10 s'");
 $same->start_clients(qw(single batch));
 $same->wait_for_clients(4096);
 $same->stop('immediate');

@@ -103,8 +103,9 @@ $_->set_clock(0) foreach @servers;
 $servers[2]->goes_on;
 $servers[3]->goes_on;
 isnt($servers[2]->stat('node_id'), $servers[3]->stat('node_id'), 'the two that want any number have two');
-# Two want number 1: one has it, and the other, when that one is stopped.
-$registry->wait_for_claim(1, q{state = 'held'});
+# Two want number 1: one has it, for longer than any pause of this machine's, and the other, when that one is stopped.
+$_->reconfigure('snowflake.claim_window' => '30s') foreach @servers;
+$registry->wait_for_claim(1, q{state = 'held' AND alive_until > clock_timestamp() + interval '15 s'});
 my ($has) = grep { $registry->claim(1, 'port') == $_->port } @servers[ 0, 1 ];
 my ($wants) = grep { $_ != $has } @servers[ 0, 1 ];
 $has->goes_on;
