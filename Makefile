@@ -11,7 +11,7 @@ MODULE_big = snowflake
 PGFILEDESC = "snowflake - unique, time-ordered ids"
 
 CORE_OBJS = $(patsubst %.cpp,%.o,$(wildcard src/core/*.cpp))
-OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) $(addprefix src/registry/,client.o keeper.o look_up.o reserve.o)
+OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) $(addprefix src/registry/,client.o keeper.o look_up.o reserve.o server.o)
 HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h src/registry/*.h)
 
 # Each kind of registry is a module of its own, loaded by who speaks to it; ZooKeeper's, where its library is there.

@@ -37,6 +37,13 @@ is_too_far(int64_t granted_until_us, const RegistryTime &registry)
 	return granted_until_us > registry.clock_us + registry.max_forward_jump_us;
 }
 
+/* The time up to which ids are or may be made, by the registry's clock where none is asked for. */
+int64_t
+position_us(const Need &need, const RegistryTime &registry)
+{
+	return std::max({need.issued_until_us, need.demanded_until_us, std::min(need.clock_us, registry.clock_us)});
+}
+
 /* Does the registry still speak of what this server holds? */
 bool
 is_own(const Claim &claim, const Holder &me, const Grant &held)
@@ -56,8 +63,10 @@ is_own(const Claim &claim, const Holder &me, const Grant &held)
 
 Verdict
 decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
-			 int64_t wanted_from_us, int64_t window_us, Claim *next, Grant *grant) noexcept
+			 const Need &need, int64_t window_us, Claim *next, Grant *grant) noexcept
 {
+	if (registry.is_other_layout)
+		return Verdict::other_layout;
 	if (claim.generation > 0 && claim.is_alive && !claim.holder.is_nobody() && !claim.holder.is(me))
 		return Verdict::held;
 	if (registry.unsettled_us > 0)
@@ -65,7 +74,7 @@ decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
 
 	int64_t		start_us = claim.granted_until_us;
 
-	*next = successor(claim, 0, me, std::max(start_us, wanted_from_us) + shortened(window_us, registry));
+	*next = successor(claim, 0, me, std::max(start_us, position_us(need, registry)) + shortened(window_us, registry));
 	if (is_too_far(next->granted_until_us, registry))
 		return Verdict::too_far;
 	next->since_us = registry.clock_us;
@@ -86,14 +95,16 @@ adopt(const Claim &claim, const Holder &me, Grant *held) noexcept
 }
 
 Verdict
-decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, int64_t position_us,
+decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, const Need &need,
 			   int64_t window_us, bool is_overdue, const Grant &held, Claim *next, Grant *grant) noexcept
 {
+	if (registry.is_other_layout)
+		return Verdict::other_layout;
 	if (!is_own(claim, me, held))
 		return Verdict::held;
 
 	bool		is_kept_only = is_overdue && registry.unsettled_us > 0;
-	int64_t		wanted_us = is_kept_only ? 0 : std::max(position_us, held.start_us) + shortened(window_us, registry);
+	int64_t		wanted_us = is_kept_only ? 0 : std::max(position_us(need, registry), held.start_us) + shortened(window_us, registry);
 
 	if (wanted_us > held.granted_until_us && is_too_far(wanted_us, registry))
 		return Verdict::too_far;
@@ -106,12 +117,21 @@ decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &m
 	return Verdict::write;
 }
 
+Grant
+used_up(const Grant &held, int64_t issued_until_us) noexcept
+{
+	Grant		used = held;
+
+	used.granted_until_us = std::min(held.granted_until_us, std::max({held.start_us, held.told_until_us, issued_until_us}));
+	return used;
+}
+
 bool
 decide_release(const Claim &claim, const Holder &me, int64_t issued_until_us, const Grant &held, Claim *next) noexcept
 {
 	if (!is_own(claim, me, held))
 		return false;
-	*next = successor(claim, held.generation, Holder{}, std::max({held.start_us, held.told_until_us, issued_until_us}));
+	*next = successor(claim, held.generation, Holder{}, used_up(held, issued_until_us).granted_until_us);
 	return true;
 }
 
@@ -133,6 +153,8 @@ decide_reservation(const Claim &claim, const RegistryTime &registry, const Holde
 	Holder		place = who;
 
 	place.nonce[0] = '\0';
+	if (registry.is_other_layout)
+		return Verdict::other_layout;
 	if (claim.generation > 0)
 		return Verdict::held;
 	/* It may have forgotten who had the number. */
@@ -152,11 +174,53 @@ is_reservation(const Claim &claim) noexcept
 	return claim.generation == 1 && claim.holder.is_nobody();
 }
 
-bool
-choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t until_us, uint64_t *node) noexcept
+Admission
+admit(Form form, const Claim &known, const char *nonce, int64_t expected_generation, int64_t generation,
+	  int64_t wanted_until_us, const Bounds &bounds, int64_t *granted_until_us) noexcept
 {
-	const ListedClaim *longest = nullptr;
+	const bool	is_mine = known.generation > 0 && !known.holder.is_nobody() && strcmp(known.holder.nonce, nonce) == 0;
+	const bool	is_others = known.is_alive && !known.holder.is_nobody() && !is_mine;
+
+	if (known.generation != expected_generation)
+		return Admission::changed;
+	if (generation <= expected_generation || generation - expected_generation > longest_generation_step)
+		return Admission::bad_generation;
+
+	*granted_until_us = wanted_until_us;
+	switch (form)
+	{
+		case Form::claim:
+			if (is_others)
+				return Admission::changed;
+			if (wanted_until_us < known.granted_until_us)
+				return Admission::back;
+			break;
+		case Form::release:
+			if (is_others)
+				return Admission::living;
+			/* Its own holder alone gives back what it has not used. */
+			if (!is_mine)
+				*granted_until_us = std::max(wanted_until_us, known.granted_until_us);
+			break;
+		case Form::assertion:
+			*granted_until_us = std::max(wanted_until_us, known.granted_until_us);
+			if (is_others && wanted_until_us > std::max(bounds.furthest_of_others_us, known.granted_until_us))
+				return Admission::living;
+			break;
+	}
+	if (*granted_until_us > std::max(bounds.furthest_us, known.granted_until_us))
+		return Admission::too_far;
+	return Admission::admitted;
+}
+
+bool
+choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t clock_us, int64_t until_us, uint64_t *node) noexcept
+{
+	const ListedClaim *best = nullptr;
 	uint64_t	unused = 0;
+
+	/* A fence ahead of the clock is waited for; it counts before the time for which the number was free. */
+	auto		ahead_us = [clock_us] (const ListedClaim &claim) { return std::max<int64_t>(claim.granted_until_us - clock_us, 0); };
 
 	for (int64_t i = 0; i < count; i++)
 	{
@@ -165,17 +229,18 @@ choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t
 		if (claim.node == unused)
 			unused++;
 		if (claim.node <= max_node && claim.is_free && claim.granted_until_us <= until_us &&
-			(longest == nullptr || claim.freed_us < longest->freed_us))
-			longest = &claim;
+			(best == nullptr || ahead_us(claim) < ahead_us(*best) ||
+			 (ahead_us(claim) == ahead_us(*best) && claim.freed_us < best->freed_us)))
+			best = &claim;
 	}
 	if (unused <= max_node)
 	{
 		*node = unused;
 		return true;
 	}
-	if (longest != nullptr)
-		*node = longest->node;
-	return longest != nullptr;
+	if (best != nullptr)
+		*node = best->node;
+	return best != nullptr;
 }
 
 }  // namespace snowflake

@@ -2,9 +2,10 @@
  * claim.h
  *		Claims in a registry: who may issue ids under a node number, up to when.
  *
- * A registry keeps one claim for each node number of a group, and only stores:
- * a claim is read, what is to become of it is decided here, and it is written
- * where it has not changed since.  So the rules are the same in every registry.
+ * A registry keeps one claim for each node number of a group.  A server reads a
+ * claim, decides here what is to become of it, and writes that where the claim has
+ * not changed since.  So the rules are the same in every registry.  A registry in
+ * PostgreSQL looks at each write once more, by admit(): it need not trust who writes.
  *
  * Safety rests on granted_until alone, the fence: an id time, exclusive, that
  * never goes back but at a release by the holder itself.  A new grant begins at
@@ -23,8 +24,30 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/layout.h"
+
 namespace snowflake __attribute__((visibility("hidden")))
 {
+
+constexpr int64_t us_per_s = 1000 * 1000;
+
+/* A claim window is this long at most. */
+constexpr int64_t longest_window_us = 600 * us_per_s;
+
+/*
+ * How long a registry may hear nothing of a holder that can reach it.  Where all is
+ * well a claim is renewed at a third of its window, or after this pause if that is
+ * shorter; where an attempt fails, the next one comes after a pause of its own.
+ */
+constexpr int64_t longest_renewal_pause_us = 10 * us_per_s;
+constexpr int64_t longest_retry_pause_us = 5 * us_per_s;
+constexpr int64_t longest_operation_us = 5 * us_per_s;
+
+/* A registry that may have forgotten something grants nothing anew for so long at least: whoever holds a claim is heard before. */
+constexpr int64_t shortest_settling_us = 20 * us_per_s;
+
+static_assert(shortest_settling_us > longest_renewal_pause_us + longest_operation_us &&
+			  shortest_settling_us > longest_operation_us + longest_retry_pause_us + longest_operation_us);
 
 /* A holder's nonce, drawn at each start of a server, as hexadecimal digits. */
 constexpr int nonce_digits = 32;
@@ -66,7 +89,19 @@ struct RegistryTime
 {
 	int64_t		clock_us;
 	int64_t		max_forward_jump_us;	/* a fence further past its clock is refused */
-	int64_t		unsettled_us;	/* for so long it grants nothing anew: it was restored, or failed over */
+	int64_t		unsettled_us;	/* for so long it grants nothing anew: it may have forgotten something */
+
+	/* The group's layout, by its canonical text; empty where nobody has claimed anything in the group. */
+	char		layout[sizeof(LayoutText)];
+	bool		is_other_layout;	/* the group has one, and it is not the asking server's */
+};
+
+/* Up to where a server needs time, all of it Unix microseconds. */
+struct Need
+{
+	int64_t		clock_us;		/* this server's */
+	int64_t		issued_until_us;	/* the end of the newest id's tick; 0: none */
+	int64_t		demanded_until_us;	/* the end of the furthest tick that a call has asked for; 0: none */
 };
 
 /* What this server was granted. */
@@ -93,16 +128,26 @@ enum class Verdict
 	held,						/* by another holder */
 	unsettled,
 	too_far,					/* the fence would lie too far past the registry's clock */
+	other_layout,				/* the group's ids are made in another layout */
+};
+
+/* What a write does to a claim. */
+enum class Form
+{
+	claim,						/* the writer is granted it, or renews it */
+	release,					/* it has no holder any more */
+	assertion,					/* its holder stays, its fence is raised */
 };
 
 /*
- * A new grant.  wanted_from_us is the time from which this server could issue,
- * by its clock and what it has reserved and issued before; the fence is set
- * window_us past that or past the earlier fence, or half of max_forward_jump_us
- * where that is less.  Fills *next, and *grant as it holds once next was written.
+ * A new grant.  The fence is set window_us past what is needed or past the earlier
+ * fence, or half of max_forward_jump_us where that is less.  A clock that is ahead
+ * of the registry's moves it only where ids are asked for: a wrong one must not
+ * leave its trace in the registry by itself.  Fills *next, and *grant as it holds
+ * once next was written.
  */
 Verdict		decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
-						 int64_t wanted_from_us, int64_t window_us, Claim *next, Grant *grant) noexcept;
+						 const Need &need, int64_t window_us, Claim *next, Grant *grant) noexcept;
 
 /*
  * Where an answer is missing, and the registry shows that what was asked for was
@@ -112,25 +157,29 @@ Verdict		decide_grant(const Claim &claim, const RegistryTime &registry, const Ho
 void		adopt(const Claim &claim, const Holder &me, Grant *held) noexcept;
 
 /*
- * Renews what this server holds.  position_us is the end of the newest id's tick,
- * or the clock where that is later.  is_overdue: it was not renewed in time, so
+ * Renews what this server holds.  is_overdue: it was not renewed in time, so
  * that it may have been granted to another, which a registry that was restored
  * may have forgotten: until that one has had time to say so the claim is kept,
  * and no time added to it.  Verdict held: it is lost.
  */
-Verdict		decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, int64_t position_us,
+Verdict		decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, const Need &need,
 						   int64_t window_us, bool is_overdue, const Grant &held, Claim *next, Grant *grant) noexcept;
 
 /*
- * Gives back what this server holds, after it has made sure that it issues no
- * more; everything that it issued lies below issued_until_us.  False where the
- * claim is another's: there is nothing to give back.
+ * What is left of a grant once nothing more is issued under it: everything that
+ * this server issued lies below issued_until_us.
+ */
+Grant		used_up(const Grant &held, int64_t issued_until_us) noexcept;
+
+/*
+ * Gives back what this server holds, used up as above.  False where the claim is
+ * another's: there is nothing to give back, but something to assert.
  */
 bool		decide_release(const Claim &claim, const Holder &me, int64_t issued_until_us, const Grant &held, Claim *next) noexcept;
 
 /*
  * Tells a registry that knows less (it was restored) up to where this server was
- * granted ids under a number that is another's now.  False where it knows.
+ * granted ids under a number that is another's now, or nobody's.  False where it knows.
  */
 bool		decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept;
 
@@ -145,6 +194,38 @@ Verdict		decide_reservation(const Claim &claim, const RegistryTime &registry, co
 /* Was this written by decide_reservation(), and is nothing else since? */
 bool		is_reservation(const Claim &claim) noexcept;
 
+/* What a registry bounds a write by, besides the claim that it has. */
+struct Bounds
+{
+	int64_t		furthest_us;	/* no fence is raised further than this */
+
+	/* While the registry is unsettled, the fence of a living holder is raised by others no further than this; 0: not at all. */
+	int64_t		furthest_of_others_us;
+};
+
+enum class Admission
+{
+	admitted,
+	changed,					/* the claim is not what the writer has read, or it is a living holder's */
+	bad_generation,				/* it does not follow the one that is known */
+	back,						/* the fence would go back */
+	too_far,
+	living,						/* it is a living holder's, and not to be touched by others */
+};
+
+/* No write takes the generation further than this: in a restored registry, as far as its holders may have gone on. */
+constexpr int64_t longest_generation_step = int64_t{1} << 32;
+
+/*
+ * May the server with this nonce write this?  The registry's own look at a write,
+ * which trusts nobody: a living holder keeps its claim, and its fence never goes back
+ * but by its own release.  A release or an assertion of a claim that is free or
+ * expired raises the fence, whoever makes it.  Fills *granted_until_us, the fence as
+ * it is to be stored.
+ */
+Admission	admit(Form form, const Claim &known, const char *nonce, int64_t expected_generation, int64_t generation,
+				  int64_t wanted_until_us, const Bounds &bounds, int64_t *granted_until_us) noexcept;
+
 /* A claim in a list, as far as choosing among them needs it. */
 struct ListedClaim
 {
@@ -156,11 +237,11 @@ struct ListedClaim
 
 /*
  * Chooses a number up to max_node for a new grant: the lowest that was never
- * used, or else the one that was freed longest ago.  Numbers whose fence lies
- * further ahead than until_us are left out.  The list is sorted by number.
- * False where there is none.
+ * used; or else, of those whose fence does not lie ahead of the clock, the one that
+ * was freed longest ago; or else the one whose fence lies ahead least, and not
+ * further than until_us.  The list is sorted by number.  False where there is none.
  */
-bool		choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t until_us, uint64_t *node) noexcept;
+bool		choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t clock_us, int64_t until_us, uint64_t *node) noexcept;
 
 }  // namespace snowflake
 

@@ -170,8 +170,8 @@ struct ClaimSource
  * set_limit(us)		starts to set the limit, backwards too; under the lock
  * wait(ns, first)		waits, interruptibly, about so long; returns the time on CLOCK_BOOTTIME, ns;
  *						first: it is the first wait of this call
- * wait_for_grant(ns, first)	waits as wait() does, about so long at most, until the registry may have granted more;
- *						0 where it is not worth waiting for that
+ * wait_for_grant(us, ns, first)	waits as wait() does, about so long at most, until the registry may have granted the
+ *						time before us, and that before the clock; 0 where it is not worth waiting for that
  * clock_ahead(now, us)	the clock of the first claim lies further past the durable limit than max_forward_jump
  */
 template <typename E>
@@ -188,7 +188,7 @@ concept Environment = requires(E e, int64_t ns, ClaimSource *source)
 	e.flush_limit();
 	e.set_limit(ns);
 	{ e.wait(ns, true) } -> std::same_as<int64_t>;
-	{ e.wait_for_grant(ns, true) } -> std::same_as<int64_t>;
+	{ e.wait_for_grant(ns, ns, true) } -> std::same_as<int64_t>;
 	e.clock_ahead(ns, ns);
 };
 
@@ -536,7 +536,7 @@ private:
 
 		if (failed.failure != Failure::ungranted || *waited >= options_.max_wait_ns)
 			return false;
-		now_waited = env_.wait_for_grant(std::min(options_.max_wait_ns - *waited, longest_wait_ns), *waited == 0);
+		now_waited = env_.wait_for_grant(tick_begin_us(layout_, failed.tick + 1), std::min(options_.max_wait_ns - *waited, longest_wait_ns), *waited == 0);
 		*waited += now_waited;
 		return now_waited > 0;
 	}
@@ -693,6 +693,9 @@ private:
 				*failed = failure(Failure::epoch_ahead, clock.wall_ns, 0, epoch_ns_ - clock.wall_ns);
 			else if (start > last_tick_)
 				*failed = failure(Failure::exhausted, clock.wall_ns, start, 0);
+			else if (start >= tick_before_us(source.granted_until_us) && start <= tick_of(clock.wall_ns) + 1 + max_drift_)
+				/* A claim that started by a clock that is wrong, and granted nothing there, would lie there when the clock is put right. */
+				*failed = failure(Failure::ungranted, clock.wall_ns, start, 0);
 			else
 			{
 				/* A reservation that began after the last claim's end may have published what that one was granted. */

@@ -443,11 +443,11 @@ Server::wait(int64_t ns, bool first) noexcept
 }
 
 int64_t
-Server::wait_for_grant(int64_t ns, bool first) noexcept
+Server::wait_for_grant(int64_t us, int64_t ns, bool first) noexcept
 {
 	int64_t		start = boot_clock_ns();
 
-	return wait_for_keeper(ns) ? count_wait(start, first) : 0;
+	return wait_for_keeper(std::max(us, position_us(now_ns() / ns_per_us)), ns) ? count_wait(start, first) : 0;
 }
 
 void

@@ -34,6 +34,17 @@ wake_keeper()
 		SetLatch(latch);
 }
 
+/* Tells the keeper up to where time is needed. */
+void
+demand(int64_t us)
+{
+	Atomic64   &demanded = shared()->demanded_until_us;
+	uint64_t	before = demanded.load(std::memory_order_relaxed);
+
+	while (static_cast<int64_t>(before) < us && !demanded.compare_exchange_weak(before, static_cast<uint64_t>(us)))
+		;
+}
+
 }  // namespace
 
 void
@@ -75,10 +86,11 @@ read_grant(ClaimSource *source)
 }
 
 bool
-wait_for_keeper(int64_t ns)
+wait_for_keeper(int64_t us, int64_t ns)
 {
 	static uint32 event = 0;
 
+	demand(us);
 	if (current_grant().problem[0] != '\0')
 		return false;
 	if (event == 0)
@@ -94,8 +106,10 @@ wait_for_keeper(int64_t ns)
 void
 ask_for_time_after(int64_t us)
 {
-	if (has_registry() && current_grant().grant.granted_until_us - us < claim_window_setting() * us_per_ms / 2)
-		wake_keeper();
+	if (current_grant().grant.granted_until_us - us >= claim_window_setting() * us_per_ms / 2)
+		return;
+	demand(us);
+	wake_keeper();
 }
 
 ClaimState

@@ -26,11 +26,11 @@ bool		read_grant(ClaimSource *source);
 
 /*
  * Waits, interruptibly, for moments and for ns at most, for the keeper to get
- * more.  False at once where the keeper knows that there is nothing to be had now.
+ * time up to us.  False at once where the keeper knows that there is nothing to be had now.
  */
-bool		wait_for_keeper(int64_t ns);
+bool		wait_for_keeper(int64_t us, int64_t ns);
 
-/* Lets the keeper renew the claim where less than half of the claim window is left after this time. */
+/* Lets the keeper ask for more where less than half of the claim window is left after this time.  With a registry only. */
 void		ask_for_time_after(int64_t us);
 
 /* The state at this time of the clock: what is granted may be over before the keeper says so. */

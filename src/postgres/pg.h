@@ -17,6 +17,7 @@ extern "C"
 {
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_authid_d.h"
 #include "catalog/pg_type_d.h"

@@ -2,6 +2,8 @@
  * shared.cpp
  *		What all backends of the server share.
  */
+#include <sys/mman.h>
+
 #include "postgres/shared.h"
 
 #include "postgres/clock.h"
@@ -19,8 +21,45 @@ constexpr const char *shared_name = "snowflake";
 Shared	   *state;
 LWLock	   *lock;
 
+/*
+ * The memory of the postmaster's whole life.  It is no part of PostgreSQL's shared
+ * memory, which is made anew when a process has crashed.  No process that issued
+ * ids is left then, and all that they issued lies below the limit in the WAL: so a
+ * server that goes on under its old claim repeats nothing.  A record that a crash
+ * has left half written is told by its checksum, and counts for nothing.
+ */
+struct KeptGrant
+{
+	char		nonce[nonce_digits + 1];
+	bool		is_usable;
+	Grant		grant;
+	uint32		checksum;		/* of what is before it */
+};
+
+KeptGrant  *kept;
+
 shmem_request_hook_type previous_request_hook;
 shmem_startup_hook_type previous_startup_hook;
+
+uint32
+checksum_of(const KeptGrant &record)
+{
+	return hash_bytes(reinterpret_cast<const unsigned char *>(&record), offsetof(KeptGrant, checksum));
+}
+
+void
+keep(const RegistryGrant &grant)
+{
+	KeptGrant	record;
+
+	/* Padding counts as well. */
+	memset(static_cast<void *>(&record), 0, sizeof(record));
+	memcpy(record.nonce, grant.nonce, sizeof(record.nonce));
+	record.is_usable = grant.is_usable;
+	record.grant = grant.grant;
+	record.checksum = checksum_of(record);
+	memcpy(static_cast<void *>(kept), &record, sizeof(record));
+}
 
 Size
 shared_size()
@@ -36,9 +75,19 @@ initialize(Shared *fresh)
 	fresh->clock_anchor_ns.store(static_cast<uint64_t>(read_wall_clock().offset_ns));
 	fresh->reset_at = GetCurrentTimestamp();
 	fresh->backend_count = MaxBackends;
-	/* A server that starts again is another holder: what it held before may have been granted to others. */
-	draw_nonce(fresh->registry.nonce, FATAL);
 	fresh->registry.since = fresh->reset_at;
+	if (kept->nonce[0] == '\0' || kept->checksum != checksum_of(*kept))
+	{
+		/* A server that starts again is another holder: what it held before may have been granted to others. */
+		draw_nonce(fresh->registry.nonce, FATAL);
+		keep(fresh->registry);
+		return;
+	}
+	memcpy(fresh->registry.nonce, kept->nonce, sizeof(kept->nonce));
+	fresh->registry.is_usable = kept->is_usable;
+	fresh->registry.grant = kept->grant;
+	if (kept->is_usable)
+		fresh->registry.state = ClaimState::held;
 }
 
 void
@@ -80,8 +129,19 @@ draw_nonce(char *nonce, int error_level)
 }
 
 void
+keep_grant()
+{
+	keep(state->registry);
+}
+
+void
 request_shared()
 {
+	void	   *memory = mmap(nullptr, sizeof(KeptGrant), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		ereport(FATAL, (errcode_for_file_access(), errmsg("could not map shared memory for snowflake: %m")));
+	kept = static_cast<KeptGrant *>(memory);
 	previous_request_hook = shmem_request_hook;
 	shmem_request_hook = request;
 	previous_startup_hook = shmem_startup_hook;

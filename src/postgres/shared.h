@@ -55,7 +55,7 @@ enum class ClaimState
 /* What the registry grants.  The keeper alone writes it; the lock protects it. */
 struct RegistryGrant
 {
-	char		nonce[nonce_digits + 1];	/* drawn when the shared memory is made */
+	char		nonce[nonce_digits + 1];	/* drawn when the server starts; see keep_grant() */
 
 	ClaimState	state;
 	int64_t		since;			/* of the state, TimestampTz */
@@ -73,6 +73,9 @@ struct Shared
 	SharedState<Atomic64> generator;
 
 	RegistryGrant registry;
+
+	/* Up to where calls need more time than is granted; the keeper takes it.  As int64_t, Unix microseconds; 0: no further. */
+	Atomic64	demanded_until_us;
 
 	/* The keeper's latch, null while there is none; set by whoever needs more time than is granted. */
 	std::atomic<Latch *> keeper_latch;
@@ -105,6 +108,13 @@ void		request_shared();
 
 /* Null where the library was not preloaded. */
 Shared	   *shared();
+
+/*
+ * Keeps the nonce and the grant, as they are in Shared, over a crash of this
+ * server's processes: the postmaster then makes Shared anew, and the server is
+ * still the holder that it was.  Under the lock.
+ */
+void		keep_grant();
 
 /* Draws a nonce for a Holder; an error at this level where there is no randomness. */
 void		draw_nonce(char *nonce, int error_level);

@@ -57,6 +57,7 @@ fill_context(StoreContext *context)
 	context->address = &registry_address();
 	context->text = registry_setting();
 	context->group = registry_group_setting();
+	context->layout = server_layout_text();
 	context->window_us = claim_window_us();
 	context->look_up = look_up;
 	if (gethostname(me->host, sizeof(me->host)) != 0)
@@ -66,6 +67,16 @@ fill_context(StoreContext *context)
 	strlcpy(me->data_directory, DataDir, sizeof(me->data_directory));
 	make_ascii(me->host);
 	make_ascii(me->data_directory);
+}
+
+const char *
+server_layout_text()
+{
+	static LayoutText text;
+
+	if (text.text[0] == '\0')
+		text = layout_text(server_layout());
+	return text.text;
 }
 
 int64_t
@@ -88,10 +99,11 @@ wait_for_latch_or(int socket, int events, long timeout_ms)
 }
 
 bool
-read_store(const Store *store, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem)
+read_store(const Store *store, const StoreContext *context, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem)
 {
 	if (!store->read(node, claim_window_us(), claim, registry, problem))
 		return false;
+	registry->is_other_layout = registry->layout[0] != '\0' && strcmp(registry->layout, context->layout) != 0;
 	if (registry->max_forward_jump_us == 0)
 		registry->max_forward_jump_us = int64_t{max_forward_jump_setting()} * 1000 * us_per_ms;
 	return true;
@@ -114,8 +126,13 @@ set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const Registr
 			set_holder(problem, claim);
 			return;
 		case Verdict::unsettled:
-			strlcpy(problem->text, "it was started, restored or failed over, and grants nothing anew until its holders have had time to renew",
-					sizeof(problem->text));
+			snprintf(problem->text, sizeof(problem->text),
+					 "it is new, restored or failed over, and grants nothing anew for %s more, so that its holders can renew",
+					 interval_text((registry.unsettled_us + us_per_s - 1) / us_per_s * us_per_s).text);
+			return;
+		case Verdict::other_layout:
+			snprintf(problem->text, sizeof(problem->text), "its group has the layout \"%.200s\", this server \"%.200s\"",
+					 registry.layout, server_layout_text());
 			return;
 		case Verdict::too_far:
 			snprintf(problem->text, sizeof(problem->text),

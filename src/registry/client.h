@@ -17,6 +17,9 @@ const Store *load_store();
 /* Fills what the settings say, and this server's description for people; the nonce and how to wait are the caller's. */
 void		fill_context(StoreContext *context);
 
+/* The layout of this server's ids, by its canonical text. */
+const char *server_layout_text();
+
 /* snowflake.claim_window */
 int64_t		claim_window_us();
 
@@ -24,7 +27,7 @@ int64_t		claim_window_us();
 int			wait_for_latch_or(int socket, int events, long timeout_ms);
 
 /* Store::read(); a registry without a limit of its own for how far ahead a fence may lie has this server's. */
-bool		read_store(const Store *store, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem);
+bool		read_store(const Store *store, const StoreContext *context, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem);
 
 /* Who holds a claim. */
 void		set_holder(Problem *problem, const Claim &claim);

@@ -39,12 +39,14 @@ namespace
 constexpr int64_t us_per_ms = 1000;
 constexpr int64_t ns_per_s = 1000 * ns_per_ms;
 
-/* The pauses between attempts that fail: they double from the first to the longest, and each is jittered. */
+/*
+ * The pauses between attempts that fail double from the first to the longest, and
+ * each is jittered.  No pause and no operation takes longer than a third of the
+ * claim window, nor than what a registry counts on (core/claim.h).
+ */
 constexpr int64_t first_pause_ns = 100 * ns_per_ms;
-constexpr int64_t longest_pause_ns = 10 * ns_per_s;
-
-/* No operation takes longer than this, nor than a third of the claim window. */
-constexpr int64_t longest_operation_ns = 10 * ns_per_s;
+constexpr int64_t longest_pause_ns = longest_retry_pause_us * ns_per_us;
+constexpr int64_t longest_operation_ns = longest_operation_us * ns_per_us;
 
 /* At a clean stop the registry gets so long to take the claim back. */
 constexpr int64_t longest_release_ns = 2 * ns_per_s;
@@ -76,6 +78,7 @@ int64_t		pending_begun_ns;	/* CLOCK_BOOTTIME */
 
 int64_t		next_turn_ns;		/* CLOCK_BOOTTIME */
 int64_t		deadline_ns;		/* of the operation; 0: none is under way */
+int64_t		release_deadline_ns;	/* of all operations at a clean stop */
 int64_t		pause_ns;
 
 /* What the log was told since the state changed, as hashes: with several hosts, problems take turns. */
@@ -92,17 +95,11 @@ now_us()
 	return Server().now_ns() / ns_per_us;
 }
 
-/*
- * The time from which the next id could be, up to which it has to be granted:
- * the clock's, or what was issued or reserved, as far as max_drift lets ids lie
- * ahead.  A limit beyond that is none of the registry's business.
- */
-int64_t
-wanted_from_us()
+/* What calls have asked for counts once: the clock by which they did may have been put right since. */
+Need
+take_need()
 {
-	int64_t		now = now_us();
-
-	return std::max(position_us(now), std::min(read_limit(), now + max_drift_setting() * us_per_ms));
+	return {now_us(), position_us(0), static_cast<int64_t>(shared()->demanded_until_us.exchange(0))};
 }
 
 unsigned long long
@@ -160,10 +157,15 @@ time_left()
 void
 begin_operation()
 {
-	int64_t		time = is_stopping ? longest_release_ns :
-		std::min(longest_operation_ns, claim_window_us() * ns_per_us / 3);
+	deadline_ns = is_stopping ? release_deadline_ns :
+		boot_clock_ns() + std::min(longest_operation_ns, claim_window_us() * ns_per_us / 3);
+}
 
-	deadline_ns = boot_clock_ns() + time;
+/* The pause after a renewal, in ns. */
+int64_t
+renewal_pause()
+{
+	return std::min(claim_window_us() / 3, longest_renewal_pause_us) * ns_per_us;
 }
 
 /* The pause after a failure, in ns. */
@@ -291,6 +293,7 @@ publish(const Grant &confirmed, int64_t begun_ns)
 	lock_shared();
 	shown.grant = confirmed;
 	shown.is_usable = true;
+	keep_grant();
 	unlock_shared();
 	if (!is_new)
 		server_generator().extend(confirmed.granted_until_us);
@@ -306,9 +309,25 @@ take_back()
 	shown.is_usable = false;
 	shown.state = ClaimState::lost;
 	shown.since = GetCurrentTimestamp();
+	keep_grant();
 	unlock_shared();
 	is_claimed = false;
 	return server_generator().revoke();
+}
+
+/*
+ * Remembers what is about to be asked for: whoever goes on with this claim, after
+ * this process or after a crash, may find it granted.  What was adopted goes with it:
+ * the registry has that already.
+ */
+void
+remember_asked(int64_t until_us)
+{
+	grant.asked_until_us = std::max(grant.asked_until_us, until_us);
+	lock_shared();
+	shared()->registry.grant = grant;
+	keep_grant();
+	unlock_shared();
 }
 
 void
@@ -317,7 +336,7 @@ show_verdict(Verdict verdict, const Claim &claim, const RegistryTime &registry)
 	Problem		problem = {};
 
 	set_verdict(&problem, verdict, claim, registry, now_us());
-	show_problem(problem.text, verdict == Verdict::too_far ? "too far" : problem.text);
+	show_problem(problem.text, verdict == Verdict::too_far ? "too far" : verdict == Verdict::unsettled ? "unsettled" : problem.text);
 }
 
 /* Reads a claim as an operation of its own.  False, having said why, where that fails. */
@@ -327,7 +346,7 @@ read_claim(uint64_t node, Claim *known, RegistryTime *registry)
 	Problem		problem = {};
 
 	begin_operation();
-	if (read_store(store, node, known, registry, &problem))
+	if (read_store(store, &context, node, known, registry, &problem))
 		return true;
 	show_failure(problem);
 	return false;
@@ -376,7 +395,7 @@ choose_number(int64_t until_us, uint64_t *node)
 	begin_operation();
 	if (!store->list(add_to_list, &list, &problem))
 		show_failure(problem);
-	else if (choose_node(list.claims, list.count, max_node, until_us, node))
+	else if (choose_node(list.claims, list.count, max_node, now_us(), until_us, node))
 		return true;
 	else
 	{
@@ -396,6 +415,9 @@ claim()
 
 	if (!choose_number(until_us, &node))
 		return next_pause();
+
+	/* A call that needs more than that says so when there is a claim. */
+	const Need	need = {now_us(), position_us(0), 0};
 
 	for (int i = 0; i < tries_per_turn; i++)
 	{
@@ -418,7 +440,7 @@ claim()
 			return 0;
 		}
 
-		Verdict		verdict = decide_grant(known, registry, context.me, wanted_from_us(), claim_window_us(), &next, &wanted);
+		Verdict		verdict = decide_grant(known, registry, context.me, need, claim_window_us(), &next, &wanted);
 
 		/* A number that was granted too far ahead is passed over. */
 		if (verdict == Verdict::too_far && server_node_id().source == NodeSource::automatic && known.generation > 0 && until_us == INT64_MAX)
@@ -435,12 +457,12 @@ claim()
 			show_verdict(verdict, known, registry);
 			return verdict == Verdict::unsettled ? std::min(next_pause(), registry.unsettled_us * ns_per_us) : next_pause();
 		}
-		switch (store->write(known, next, claim_window_us(), &problem))
+		switch (store->write(Form::claim, known, next, claim_window_us(), &problem))
 		{
 			case Written::done:
 				publish(wanted, begun_ns);
 				show(ClaimState::held, "", "");
-				return claim_window_us() * ns_per_us / 3;
+				return renewal_pause();
 			case Written::changed:
 				/* Another was faster: where any number will do, another number. */
 				if (server_node_id().source == NodeSource::automatic && !known.holder.is(context.me))
@@ -469,8 +491,7 @@ lose(const Claim &known)
 {
 	Problem		holder = {};
 
-	(void) take_back();
-	lost_grant = grant;
+	lost_grant = used_up(grant, take_back());
 	is_assertion_due = true;
 	set_holder(&holder, known);
 	show(ClaimState::lost, known.holder.is(context.me) ?
@@ -479,9 +500,9 @@ lose(const Claim &known)
 }
 
 /*
- * Tells the registry how far this server was granted what it has lost: a
- * registry that was restored may know less.  False where that is still to be done;
- * until then nothing new is asked for.
+ * Tells the registry how far ids were made under what was lost: a registry that
+ * was restored may know less.  It may refuse to be told while another holds the
+ * number, and is then told later.  False where it can't be spoken to.
  */
 bool
 assert_lost_grant()
@@ -492,28 +513,34 @@ assert_lost_grant()
 		Claim		known;
 		Claim		next;
 		RegistryTime registry;
-		Written		written;
 
 		if (!read_claim(lost_grant.node, &known, &registry))
 			return false;
 		is_assertion_due = decide_assertion(known, lost_grant, &next);
 		if (!is_assertion_due)
 			return true;
-		written = store->write(known, next, 0, &problem);
-		if (written == Written::unknown || written == Written::refused)
+		switch (store->write(Form::assertion, known, next, 0, &problem))
 		{
-			show_failure(problem);
-			return false;
+			case Written::unknown:
+				show_failure(problem);
+				return false;
+			case Written::refused:
+				return true;
+			case Written::done:
+			case Written::changed:
+				continue;
 		}
 	}
-	show_problem("its claim was changed by others again and again");
-	return false;
+	return true;
 }
 
 /* Renews the claim.  Returns the pause before the next turn. */
 int64_t
 renew()
 {
+	Need		need = take_need();
+	bool		is_too_far = false;
+
 	for (int i = 0; i < tries_per_turn; i++)
 	{
 		Problem		problem = {};
@@ -528,8 +555,15 @@ renew()
 		adopt(known, context.me, &grant);
 
 		const bool	was_overdue = is_overdue();
-		Verdict		verdict = decide_renewal(known, registry, context.me, wanted_from_us(), claim_window_us(), was_overdue, grant, &next, &renewed);
+		Verdict		verdict = decide_renewal(known, registry, context.me, need, claim_window_us(), was_overdue, grant, &next, &renewed);
 
+		/* The claim is kept all the same. */
+		if (verdict == Verdict::too_far && need.demanded_until_us != 0)
+		{
+			is_too_far = true;
+			need.demanded_until_us = 0;
+			verdict = decide_renewal(known, registry, context.me, need, claim_window_us(), was_overdue, grant, &next, &renewed);
+		}
 		if (verdict == Verdict::held)
 			return lose(known);
 		if (verdict != Verdict::write)
@@ -537,24 +571,28 @@ renew()
 			show_verdict(verdict, known, registry);
 			return next_pause();
 		}
-		switch (store->write(known, next, claim_window_us(), &problem))
+		remember_asked(next.granted_until_us);
+		switch (store->write(Form::claim, known, next, claim_window_us(), &problem))
 		{
 			case Written::done:
 				publish(renewed, begun_ns);
+				if (is_too_far)
+				{
+					show_verdict(Verdict::too_far, known, registry);
+					return renewal_pause();
+				}
 				if (was_overdue && registry.unsettled_us > 0)
 				{
 					/* Kept, and overdue as before. */
 					alive_until_ns = 0;
 					show_verdict(Verdict::unsettled, known, registry);
-					return std::min(claim_window_us() / 3, registry.unsettled_us) * ns_per_us;
+					return std::min(renewal_pause(), registry.unsettled_us * ns_per_us);
 				}
 				show(ClaimState::held, "", "");
-				return claim_window_us() * ns_per_us / 3;
+				return renewal_pause();
 			case Written::changed:
 				continue;
 			case Written::unknown:
-				grant.asked_until_us = std::max(grant.asked_until_us, next.granted_until_us);
-				[[fallthrough]];
 			case Written::refused:
 				show_failure(problem);
 				return next_pause();
@@ -569,31 +607,56 @@ void
 release()
 {
 	Problem		problem = {};
-	bool		is_pending = !is_claimed && is_grant_pending;
+	const bool	was_claimed = is_claimed;
+	const bool	is_pending = !is_claimed && is_grant_pending;
 	int64_t		issued_until_us;
 
-	if (!is_claimed && !is_pending)
+	if (!is_claimed && !is_pending && !is_assertion_due)
 		return;
 	issued_until_us = take_back();
-	begin_operation();
-	is_connected = is_connected || store->connect(&context, &problem);
-	for (int i = 0; i < tries_per_turn && is_connected; i++)
+	for (int i = 0; i < tries_per_turn; i++)
 	{
 		Claim		known;
 		Claim		next;
 		RegistryTime registry;
 
+		/* The connection may have been lost without notice, and the registry restored. */
+		if (!is_connected)
+		{
+			begin_operation();
+			is_connected = store->connect(&context, &problem);
+			if (!is_connected)
+				return;
+		}
+		if (is_assertion_due && !assert_lost_grant())
+			continue;
+		if (!was_claimed && !is_pending)
+			return;
 		if (!read_claim(is_pending ? pending_grant.node : grant.node, &known, &registry))
-			break;
+			continue;
 		if (is_pending && !known.holder.is(context.me))
-			break;
+			return;
 		/* Nothing was issued under it, but where it began is not known any more. */
 		if (is_pending)
 			grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0, 0};
 		adopt(known, context.me, &grant);
-		if (!decide_release(known, context.me, issued_until_us, grant, &next) ||
-			store->write(known, next, 0, &problem) != Written::changed)
-			break;
+		if (!decide_release(known, context.me, issued_until_us, grant, &next))
+		{
+			lost_grant = used_up(grant, issued_until_us);
+			(void) assert_lost_grant();
+			return;
+		}
+		switch (store->write(Form::release, known, next, 0, &problem))
+		{
+			case Written::done:
+			case Written::refused:
+				return;
+			case Written::changed:
+				continue;
+			case Written::unknown:
+				disconnect();
+				continue;
+		}
 	}
 }
 
@@ -689,6 +752,7 @@ run()
 		if (ShutdownRequestPending)
 		{
 			is_stopping = true;
+			release_deadline_ns = boot_clock_ns() + longest_release_ns;
 			release();
 			disconnect();
 			/* Ended by hand, it is to come back. */
@@ -753,10 +817,11 @@ snowflake_keeper(Datum)
 	context.wait = wait_for_store;
 	context.time_left = time_left;
 
-	/* A keeper before this one has left a claim, and may have asked for more. */
+	/* A keeper before this one has left a claim, perhaps before a crash, and may have asked for more. */
 	grant = shared()->registry.grant;
 	is_claimed = shared()->registry.is_usable;
-	grant.asked_until_us = INT64_MAX;
+	/* What was issued before a crash the generator does not know: it lies below the limit. */
+	grant.told_until_us = std::max(grant.told_until_us, std::min(read_limit(), grant.granted_until_us));
 
 	PG_exception_stack = &on_error;
 	if (sigsetjmp(on_error, 1) != 0)

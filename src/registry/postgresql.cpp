@@ -455,23 +455,24 @@ read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Pro
 	const NumberText node_text(static_cast<int64_t>(node));
 	const IntervalText window_text(window_us);
 	const char *const values[] = {context->group, node_text.text, context->me.nonce, window_text.text};
-	PGresult   *result = query(Statement("SELECT clock, max_forward_jump, unsettled, generation, holder, host, port, data_directory, "
-										 "since, granted_until, alive FROM %s.snowflake_registry_read($1, $2, $3, $4)").text,
+	PGresult   *result = query(Statement("SELECT clock, max_forward_jump, unsettled, layout, generation, holder, host, port, "
+										 "data_directory, since, granted_until, alive FROM %s.snowflake_registry_read($1, $2, $3, $4)").text,
 							   4, values, problem);
 
 	if (result == nullptr)
 		return false;
-	*registry = {number(result, 0, 0), number(result, 0, 1), number(result, 0, 2)};
+	*registry = {number(result, 0, 0), number(result, 0, 1), number(result, 0, 2), "", false};
+	copy_text(registry->layout, result, 0, 3);
 	*claim = {};
 	claim->node = node;
-	claim->generation = number(result, 0, 3);
-	copy_text(claim->holder.nonce, result, 0, 4);
-	copy_text(claim->holder.host, result, 0, 5);
-	claim->holder.port = static_cast<int32_t>(number(result, 0, 6));
-	copy_text(claim->holder.data_directory, result, 0, 7);
-	claim->since_us = number(result, 0, 8);
-	claim->granted_until_us = number(result, 0, 9);
-	claim->is_alive = truth(result, 0, 10);
+	claim->generation = number(result, 0, 4);
+	copy_text(claim->holder.nonce, result, 0, 5);
+	copy_text(claim->holder.host, result, 0, 6);
+	claim->holder.port = static_cast<int32_t>(number(result, 0, 7));
+	copy_text(claim->holder.data_directory, result, 0, 8);
+	claim->since_us = number(result, 0, 9);
+	claim->granted_until_us = number(result, 0, 10);
+	claim->is_alive = truth(result, 0, 11);
 	PQclear(result);
 	return true;
 }
@@ -492,8 +493,23 @@ list(void (*found) (const ListedClaim &claim, void *argument), void *argument, P
 	return true;
 }
 
+const char *
+form_name(Form form)
+{
+	switch (form)
+	{
+		case Form::claim:
+			return "claim";
+		case Form::release:
+			return "release";
+		case Form::assertion:
+			return "assertion";
+	}
+	return nullptr;
+}
+
 Written
-write(const Claim &before, const Claim &next, int64_t window_us, Problem *problem)
+write(Form form, const Claim &before, const Claim &next, int64_t window_us, Problem *problem)
 {
 	const NumberText node_text(static_cast<int64_t>(next.node));
 	const NumberText before_text(before.generation);
@@ -503,12 +519,11 @@ write(const Claim &before, const Claim &next, int64_t window_us, Problem *proble
 	const NumberText until_text(next.granted_until_us);
 	const IntervalText window_text(window_us);
 	const char *const values[] = {
-		context->group, node_text.text, before_text.text, next_text.text, context->me.nonce,
-		next.holder.is_nobody() ? nullptr : next.holder.nonce, next.holder.host, port_text.text, next.holder.data_directory,
+		context->group, node_text.text, form_name(form), before_text.text, next_text.text, context->me.nonce, context->layout, next.holder.host, port_text.text, next.holder.data_directory,
 		since_text.text, until_text.text, window_text.text,
 	};
-	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)").text,
-							 12, values, problem);
+	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)").text,
+							 13, values, problem);
 	Written		written;
 
 	if (result == nullptr)

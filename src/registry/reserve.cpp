@@ -95,7 +95,7 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 	Verdict		verdict;
 
 	outcome->how = Ended::failed;
-	if (!read_store(store, node, &known, &registry, &outcome->problem))
+	if (!read_store(store, &context, node, &known, &registry, &outcome->problem))
 		return true;
 	outcome->claim = known;
 	if (!is_only_checked && is_reservation(known) && known.granted_until_us == until_us)
@@ -111,7 +111,7 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 	else if (is_only_checked)
 		outcome->how = Ended::reserved;
 	else
-		switch (store->write(known, next, 0, &outcome->problem))
+		switch (store->write(Form::release, known, next, 0, &outcome->problem))
 		{
 			case Written::done:
 				outcome->how = Ended::reserved;

@@ -50,6 +50,7 @@ struct StoreContext
 	const RegistryAddress *address;
 	const char *text;			/* the whole setting snowflake.registry */
 	const char *group;
+	const char *layout;			/* this server's, by its canonical text */
 	Holder		me;
 	int64_t		window_us;		/* snowflake.claim_window */
 
@@ -88,7 +89,10 @@ struct Store
 	/* Also where there is no connection. */
 	void		(*disconnect) ();
 
-	/* Reads a claim, and the registry's time at that moment.  generation 0 and node alone where there is none. */
+	/*
+	 * Reads a claim, and the registry's time at that moment, is_other_layout left alone.  generation 0 and node alone
+	 * where there is none.
+	 */
 	bool		(*read) (uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Problem *problem);
 
 	/*
@@ -98,11 +102,12 @@ struct Store
 	bool		(*list) (void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem);
 
 	/*
-	 * Writes next in the place of before, where the registry still has that.  Its
-	 * holder counts as alive for window_us from now on, or, where that is 0, as long
-	 * as it did; a claim without a holder is free at once.
+	 * Writes next in the place of before, where the registry still has that.  The
+	 * holder of Form::claim counts as alive for window_us from now on, and the group has
+	 * the writer's layout from the first one on; that of an assertion counts as alive as
+	 * long as it did; what is released is free at once.
 	 */
-	Written		(*write) (const Claim &before, const Claim &next, int64_t window_us, Problem *problem);
+	Written		(*write) (Form form, const Claim &before, const Claim &next, int64_t window_us, Problem *problem);
 
 	/*
 	 * Waits for so long, or until the keeper's latch is set, or the connection

@@ -2,6 +2,7 @@
  * zookeeper.cpp
  *		Claims in ZooKeeper.
  *
+ *		PATH/GROUP/.layout				the layout of the group's ids, as text; it stays
  *		PATH/GROUP/NODE					a claim, as text; it stays
  *		PATH/GROUP/NODE/alive			ephemeral: there while its holder's session is
  *		PATH/GROUP/.keepers/SESSION		ephemeral: a session's clock
@@ -62,8 +63,9 @@ constexpr int64_t recent_ms = 1000;
 /* So many requests are under way at once. */
 constexpr int max_requests = 64;
 
-/* A claim's text: numbers, and what Holder has room for. */
-constexpr int max_claim_bytes = 2048;
+/* A claim's text, numbers and what Holder has room for, or a layout's. */
+constexpr int max_data_bytes = 4096;
+static_assert(max_data_bytes >= sizeof(LayoutText));
 constexpr std::string_view claim_format = "snowflake-claim ";
 constexpr uint64_t claim_format_version = 1;
 
@@ -82,7 +84,7 @@ struct Answer
 	int			result;			/* ZOK, or the library's number for what went wrong */
 	struct Stat stat;
 	int			length;
-	char		data[max_claim_bytes];
+	char		data[max_data_bytes];
 
 	std::string_view text() const noexcept
 	{
@@ -103,6 +105,7 @@ struct Seen
 	bool		is_valid;
 	uint64_t	node;
 	int32_t		clock_version;	/* of the session's own znode: nothing but reads writes it */
+	bool		has_layout;
 	bool		has_alive;
 	int64_t		alive_session;
 	int32_t		alive_version;
@@ -129,6 +132,7 @@ constinit int64_t answered_ms = 0;	/* when the server last answered all that was
 constinit int64_t silent_since_ms = 0;	/* since when an answer has been missing and nothing came; 0: none is missing */
 constinit Path group_path{};
 constinit Path clock_path{};
+constinit Path layout_path{};
 constinit Seen seen{};
 
 /* The requests of the operation at hand. */
@@ -136,7 +140,7 @@ constinit uintptr_t operation = 0;
 constinit int requests = 0;
 constinit int unanswered = 0;
 constinit Answer answers[max_requests]{};
-constinit zoo_op_result_t parts[4]{};	/* written by the library, not read: a refused part names the whole */
+constinit zoo_op_result_t parts[5]{};	/* written by the library, not read: a refused part names the whole */
 constinit Numbers numbers{};
 
 bool
@@ -472,7 +476,7 @@ receive_data(int result, const char *value, int length, const struct Stat *stat,
 
 	if (answer != nullptr && result == ZOK)
 	{
-		answer->length = std::clamp(length, 0, max_claim_bytes);
+		answer->length = std::clamp(length, 0, max_data_bytes);
 		memcpy(answer->data, value, static_cast<size_t>(answer->length));
 	}
 }
@@ -705,7 +709,7 @@ print_claim(const Claim &claim, char *text, size_t size)
 	return {text, static_cast<size_t>(length)};
 }
 
-static_assert(max_claim_bytes >= sizeof(Holder) + 256, "a claim's text fits");
+static_assert(max_data_bytes >= sizeof(Holder) + 256, "a claim's text fits");
 
 bool
 fail_claim(Problem *problem, const char *path)
@@ -731,7 +735,7 @@ print_group_path()
 		else
 			length += static_cast<size_t>(snprintf(name + length, 4, "%%%02X", static_cast<unsigned char>(*c)));
 	}
-	return group_path.print("%s/%s", context->address->path, name);
+	return group_path.print("%s/%s", context->address->path, name) && layout_path.print("%s/.layout", group_path.text);
 }
 
 /* Creates what is missing of the path.  *failed is the topmost that could not be created, or empty. */
@@ -870,6 +874,7 @@ zookeeper_read(uint64_t node, int64_t, Claim *claim, RegistryTime *registry, Pro
 
 		Answer	   *found = ask_get(claim_path.text);
 		Answer	   *alive = ask_get(alive_path.text);
+		Answer	   *layout = ask_get(layout_path.text);
 		Ended		ended = wait_for_answers();
 
 		if (clock->is_there && clock->result == ZNONODE && !is_again)
@@ -884,6 +889,8 @@ zookeeper_read(uint64_t node, int64_t, Claim *claim, RegistryTime *registry, Pro
 			return fail_request(problem, ended, "read", claim_path.text, found);
 		if (!alive->is_there || (alive->result != ZOK && alive->result != ZNONODE))
 			return fail_request(problem, ended, "read", alive_path.text, alive);
+		if (!layout->is_there || (layout->result != ZOK && layout->result != ZNONODE))
+			return fail_request(problem, ended, "read", layout_path.text, layout);
 
 		*claim = {};
 		claim->node = node;
@@ -897,13 +904,15 @@ zookeeper_read(uint64_t node, int64_t, Claim *claim, RegistryTime *registry, Pro
 		seen.is_valid = true;
 		seen.node = node;
 		seen.clock_version = clock->stat.version;
+		seen.has_layout = layout->result == ZOK;
 		seen.has_alive = alive->result == ZOK;
 		seen.alive_session = alive->stat.ephemeralOwner;
 		seen.alive_version = alive->stat.version;
 		if (is_nonce(alive->text()))
 			memcpy(seen.alive_nonce, alive->data, nonce_digits);
 		claim->is_alive = seen.has_alive && !claim->holder.is_nobody() && strcmp(seen.alive_nonce, claim->holder.nonce) == 0;
-		*registry = {clock->stat.mtime * 1000, 0, 0};
+		*registry = {clock->stat.mtime * 1000, 0, 0, "", false};
+		snprintf(registry->layout, sizeof(registry->layout), "%.*s", static_cast<int>(layout->text().size()), layout->text().data());
 		return true;
 	}
 }
@@ -995,13 +1004,13 @@ is_refusal(int result)
 }
 
 Written
-zookeeper_write(const Claim &before, const Claim &next, int64_t window_us, Problem *problem)
+zookeeper_write(Form form, const Claim &before, const Claim &next, int64_t window_us, Problem *problem)
 {
 	Path		claim_path;
 	Path		alive_path;
-	char		text[max_claim_bytes];
+	char		text[max_data_bytes];
 	std::string_view data = print_claim(next, text, sizeof(text));
-	zoo_op_t	operations[4];
+	zoo_op_t	operations[5];
 	int			count = 0;
 
 	if (!ready(problem))
@@ -1025,7 +1034,7 @@ zookeeper_write(const Claim &before, const Claim &next, int64_t window_us, Probl
 	 */
 	zoo_check_op_init(&operations[count++], clock_path.text, seen.clock_version);
 
-	const bool	is_grant = window_us > 0 && next.holder.is(context->me);
+	const bool	is_grant = form == Form::claim;
 	const bool	is_alive_mine = seen.has_alive && strcmp(seen.alive_nonce, context->me.nonce) == 0;
 
 	/*
@@ -1037,6 +1046,11 @@ zookeeper_write(const Claim &before, const Claim &next, int64_t window_us, Probl
 	if (is_grant && (!seen.has_alive || seen.alive_session != session.client_id))
 		zoo_create_op_init(&operations[count++], alive_path.text, context->me.nonce, nonce_digits,
 						   &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL, nullptr, 0);
+
+	/* Another who was faster makes the whole fail, and the claim is read again. */
+	if (is_grant && !seen.has_layout)
+		zoo_create_op_init(&operations[count++], layout_path.text, context->layout, static_cast<int>(strlen(context->layout)),
+						   &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT, nullptr, 0);
 
 	Answer	   *answer = next_answer();
 

@@ -5,16 +5,17 @@
  * on the three of them, and no other right.
  *
  * What may be written is decided by the servers, by the rules in core/claim.h.
- * Here a claim is only written where it is still what was read; granted_until never
- * goes back but by its own holder's release, nor runs further ahead of this server's
- * clock than snowflake.max_forward_jump; and a holder that is alive keeps its number.
+ * Here a claim is only written where it is still what was read, and where the
+ * registry's own rules, in the same file, admit it: granted_until never goes back but
+ * by its own holder's release, nor runs further ahead of this server's clock than
+ * snowflake.max_forward_jump; and a holder that is alive keeps its number.
  */
 
 CREATE TABLE snowflake_registry_claim (
-	registry_group text NOT NULL,
+	registry_group text COLLATE "C" NOT NULL,
 	node bigint NOT NULL,
-	generation bigint NOT NULL,			-- grows with each grant, renewal and release
-	holder text,						-- a nonce; null: nobody
+	generation bigint NOT NULL,			-- grows with each grant, renewal, release and assertion
+	holder text COLLATE "C",			-- a nonce; null: nobody
 	host text NOT NULL,
 	port int NOT NULL,
 	data_directory text NOT NULL,
@@ -22,32 +23,39 @@ CREATE TABLE snowflake_registry_claim (
 	granted_until timestamptz NOT NULL,	-- the time in ids, exclusive: what a later grant starts above
 	alive_until timestamptz NOT NULL,	-- by this server's clock; past that, or released: another may have it
 	claim_window interval NOT NULL,
+	write_number bigint NOT NULL,		-- of the newest write; see snowflake_registry_memory()
 	PRIMARY KEY (registry_group, node)
 );
+CREATE INDEX snowflake_registry_claim_write_number ON snowflake_registry_claim (write_number);
 COMMENT ON TABLE snowflake_registry_claim IS 'the claims on node numbers; see the view snowflake_claims';
 
+/* The layout of a group's ids, from its first claim on. */
+CREATE TABLE snowflake_registry_group (
+	registry_group text COLLATE "C" PRIMARY KEY,
+	layout text COLLATE "C" NOT NULL
+);
+COMMENT ON TABLE snowflake_registry_group IS 'the layout in which the servers of a group make ids';
+
 /*
- * The server that this registry was in last.  Another one (restored, failed over,
- * started again) may lack what the holders know; until settled_at it grants nothing
- * anew, so that they can tell.  A dump that is restored leaves two rows, which is
- * another server, too.
+ * Where this registry was used last.  Another place (restored, failed over, copied,
+ * its table's content put back) may lack what the holders know; so may one that was
+ * never used: until it has settled it grants nothing anew, so that they can tell.  A dump
+ * that is restored may leave two rows, which is another place, too.
  */
 CREATE TABLE snowflake_registry_server (
 	system_identifier bigint NOT NULL,
 	timeline text NOT NULL,
 	started_at timestamptz NOT NULL,
+	database oid NOT NULL,
 	claims oid NOT NULL,				-- the table
-	settled_at timestamptz NOT NULL,
-	settling interval NOT NULL			-- so long before that it was noticed
+	claims_file oid NOT NULL,
+	incarnation bigint NOT NULL,		-- the memory that belongs to it has the same
+	settled_at bigint NOT NULL			-- on CLOCK_BOOTTIME, microseconds
 );
-COMMENT ON TABLE snowflake_registry_server IS 'the server that the registry was in when it was used last';
-
-INSERT INTO snowflake_registry_server
-SELECT c.system_identifier, pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8),
-	pg_catalog.pg_postmaster_start_time(), '@extschema@.snowflake_registry_claim'::pg_catalog.regclass, pg_catalog.clock_timestamp(), '0'
-  FROM pg_catalog.pg_control_system() AS c;
+COMMENT ON TABLE snowflake_registry_server IS 'where the registry was when it was used last';
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_claim', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_group', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_server', '');
 
 CREATE VIEW snowflake_claims AS
@@ -59,49 +67,94 @@ SELECT registry_group, node,
   FROM snowflake_registry_claim;
 COMMENT ON VIEW snowflake_claims IS 'who holds which node number, in the registry in this database';
 
-/* Notices another server, and returns for how long nothing is granted anew; claim_window is the asking server's. */
-CREATE FUNCTION snowflake_registry_unsettled(claim_window interval) RETURNS interval
+/* For the functions below, in C: see src/registry/server.cpp. */
+
+CREATE FUNCTION snowflake_registry_max_forward_jump() RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_max_forward_jump() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_max_forward_jump() FROM PUBLIC;
+
+CREATE FUNCTION snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT boot_clock bigint, OUT shortest_settling bigint)
+RETURNS record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_memory() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_memory() FROM PUBLIC;
+
+CREATE FUNCTION snowflake_registry_begin(newest bigint) RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_begin(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_begin(bigint) FROM PUBLIC;
+
+CREATE FUNCTION snowflake_registry_count(newest bigint) RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_count(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_count(bigint) FROM PUBLIC;
+
+CREATE FUNCTION snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
+	known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint, furthest_of_others bigint)
+RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, text, bigint, bigint, bigint, bigint) IS
+	'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, text, bigint, bigint, bigint, bigint) FROM PUBLIC;
+
+/*
+ * Notices that the registry may have forgotten something, and returns for how long nothing is granted anew,
+ * microseconds; claim_window is the asking server's.
+ */
+CREATE FUNCTION snowflake_registry_unsettled(claim_window interval) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	now_here @extschema@.snowflake_registry_server;
+	here @extschema@.snowflake_registry_server;
 	known @extschema@.snowflake_registry_server;
+	memory record;
 	rows_known bigint;
+	newest bigint;
+	is_same boolean;
+	settling bigint;
 BEGIN
-	SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(),
-		   '@extschema@.snowflake_registry_claim'::regclass
-	  INTO now_here.system_identifier, now_here.timeline, now_here.started_at, now_here.claims
-	  FROM pg_control_system() AS c;
-	SELECT count(*) INTO rows_known FROM @extschema@.snowflake_registry_server;
-	SELECT * INTO known FROM @extschema@.snowflake_registry_server LIMIT 1;
-	IF rows_known = 1 AND (known.system_identifier, known.timeline, known.started_at, known.claims) =
-		(now_here.system_identifier, now_here.timeline, now_here.started_at, now_here.claims)
-		-- Further away than that: the clock was set back.
-		AND known.settled_at - clock_timestamp() <= known.settling THEN
-		RETURN greatest(known.settled_at - clock_timestamp(), interval '0');
+	-- An older snapshot would not see what the memory knows of.
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE EXCEPTION 'cannot use a snowflake registry in a % transaction', current_setting('transaction_isolation')
+			USING ERRCODE = 'invalid_transaction_state', HINT = 'Use a READ COMMITTED transaction.';
 	END IF;
 
-	LOCK TABLE @extschema@.snowflake_registry_server IN SHARE ROW EXCLUSIVE MODE;
+	FOR attempt IN 1..2 LOOP
+		-- Before what it is compared with.
+		SELECT * INTO memory FROM @extschema@.snowflake_registry_memory();
+		SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(), d.oid, t.oid,
+			   pg_relation_filenode(t.oid)
+		  INTO here.system_identifier, here.timeline, here.started_at, here.database, here.claims, here.claims_file
+		  FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
+		 WHERE d.datname = current_database() AND t.oid = '@extschema@.snowflake_registry_claim'::regclass;
+		SELECT count(*) INTO rows_known FROM @extschema@.snowflake_registry_server;
+		SELECT * INTO known FROM @extschema@.snowflake_registry_server LIMIT 1;
+		SELECT coalesce(max(c.write_number), 0) INTO newest FROM @extschema@.snowflake_registry_claim AS c;
+		is_same := rows_known = 1 AND (known.system_identifier, known.timeline, known.database, known.claims, known.claims_file) =
+			(here.system_identifier, here.timeline, here.database, here.claims, here.claims_file) AND
+			-- With its memory it can tell that it was only started again.
+			CASE WHEN memory.incarnation IS NULL THEN known.started_at = here.started_at
+				 ELSE known.incarnation = memory.incarnation AND newest >= memory.committed END;
+		IF is_same THEN
+			RETURN greatest(known.settled_at - memory.boot_clock, 0);
+		END IF;
+		LOCK TABLE @extschema@.snowflake_registry_server IN SHARE ROW EXCLUSIVE MODE;
+	END LOOP;
+
 	-- From now on, not from the server's start: until now its holders may not have reached it.
-	now_here.settling := least(interval '10min',
-		greatest(claim_window, (SELECT max(c.claim_window) FROM @extschema@.snowflake_registry_claim AS c)));
-	now_here.settled_at := clock_timestamp() + now_here.settling;
+	settling := least(600000000, greatest(memory.shortest_settling, extract(epoch FROM claim_window) * 1000000,
+		(SELECT extract(epoch FROM max(c.claim_window)) * 1000000 FROM @extschema@.snowflake_registry_claim AS c WHERE c.holder IS NOT NULL)));
+	here.incarnation := @extschema@.snowflake_registry_begin(newest);
+	here.settled_at := memory.boot_clock + settling;
 	DELETE FROM @extschema@.snowflake_registry_server;
-	INSERT INTO @extschema@.snowflake_registry_server VALUES (now_here.*);
-	RETURN greatest(now_here.settled_at - clock_timestamp(), interval '0');
+	INSERT INTO @extschema@.snowflake_registry_server VALUES (here.*);
+	RETURN settling;
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_unsettled(interval) IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_registry_unsettled(interval) FROM PUBLIC;
-
-/* How far past this server's clock granted_until may lie. */
-CREATE FUNCTION snowflake_registry_max_forward_jump() RETURNS interval
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$ SELECT coalesce(current_setting('snowflake.max_forward_jump', true), '1h')::interval $$;
-COMMENT ON FUNCTION snowflake_registry_max_forward_jump() IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_max_forward_jump() FROM PUBLIC;
 
 /*
  * One row: this server's clock and what it grants by, and the claim, or nulls
@@ -109,7 +162,7 @@ REVOKE ALL ON FUNCTION snowflake_registry_max_forward_jump() FROM PUBLIC;
  * asking server's nonce; another holder's is not told: it is 'other'.
  */
 CREATE FUNCTION snowflake_registry_read(registry_group text, node bigint, me text, claim_window interval,
-	OUT clock bigint, OUT max_forward_jump bigint, OUT unsettled bigint, OUT generation bigint, OUT holder text,
+	OUT clock bigint, OUT max_forward_jump bigint, OUT unsettled bigint, OUT layout text, OUT generation bigint, OUT holder text,
 	OUT host text, OUT port int, OUT data_directory text, OUT since bigint, OUT granted_until bigint, OUT alive boolean) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -119,18 +172,19 @@ BEGIN
 	IF claim_window NOT BETWEEN interval '1s' AND interval '10min' THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	unsettled := extract(epoch FROM @extschema@.snowflake_registry_unsettled(claim_window)) * 1000000;
+	unsettled := @extschema@.snowflake_registry_unsettled(claim_window);
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
-	max_forward_jump := extract(epoch FROM @extschema@.snowflake_registry_max_forward_jump()) * 1000000;
+	max_forward_jump := @extschema@.snowflake_registry_max_forward_jump();
+	SELECT g.layout INTO layout FROM @extschema@.snowflake_registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
 	-- A clock that was set back: nobody is alive for longer than its window from now on.
 	UPDATE @extschema@.snowflake_registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
-	 WHERE c.registry_group = $1 AND c.node = $2 AND c.alive_until > clock_timestamp() + c.claim_window;
-	SELECT c.generation, CASE WHEN c.holder <> me THEN 'other' ELSE c.holder END, c.host, c.port, c.data_directory,
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2 AND c.alive_until > clock_timestamp() + c.claim_window;
+	SELECT c.generation, CASE WHEN c.holder <> me COLLATE "C" THEN 'other' ELSE c.holder END, c.host, c.port, c.data_directory,
 		   extract(epoch FROM c.since) * 1000000, extract(epoch FROM c.granted_until) * 1000000,
 		   c.holder IS NOT NULL AND c.alive_until > clock_timestamp()
 	  INTO generation, holder, host, port, data_directory, since, granted_until, alive
 	  FROM @extschema@.snowflake_registry_claim AS c
-	 WHERE c.registry_group = $1 AND c.node = $2;
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_read(text, bigint, text, interval) IS 'reads a claim, for the server that wants it';
@@ -143,11 +197,11 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 	UPDATE @extschema@.snowflake_registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
-	 WHERE c.registry_group = $1 AND c.alive_until > clock_timestamp() + c.claim_window;
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.alive_until > clock_timestamp() + c.claim_window;
 	SELECT c.node, (extract(epoch FROM c.granted_until) * 1000000)::bigint, (extract(epoch FROM c.alive_until) * 1000000)::bigint,
 		   c.holder IS NULL OR c.alive_until <= clock_timestamp()
 	  FROM @extschema@.snowflake_registry_claim AS c
-	 WHERE c.registry_group = $1
+	 WHERE c.registry_group = $1 COLLATE "C"
 	 ORDER BY c.node
 $$;
 COMMENT ON FUNCTION snowflake_registry_list(text) IS 'lists a group''s claims, for a server that wants any';
@@ -155,79 +209,128 @@ REVOKE ALL ON FUNCTION snowflake_registry_list(text) FROM PUBLIC;
 
 /*
  * Writes a claim where the registry has it in this generation, 0 for none at
- * all; false where not.  me is the writing server's nonce, holder what it wants
- * the claim's to be: the same, to claim or to renew it; null, to release it; 'other',
- * to leave it with its holder and only raise granted_until.  alive_for is how long
- * the holder counts as alive from now on.
+ * all; false where not.  me is the writing server's nonce.  form is what becomes of
+ * the claim: 'claim', the server is granted it, or renews it, and counts as alive for
+ * alive_for from now on; 'release', nobody holds it; 'assertion', it stays with
+ * its holder, and only granted_until is raised.  layout is the server's: a group's first
+ * claim sets the group's.
  */
-CREATE FUNCTION snowflake_registry_write(registry_group text, node bigint, expected_generation bigint, generation bigint,
-	me text, holder text, host text, port int, data_directory text, since bigint, granted_until bigint, alive_for interval) RETURNS boolean
+CREATE FUNCTION snowflake_registry_write(registry_group text, node bigint, form text, expected_generation bigint, generation bigint,
+	me text, layout text, host text, port int, data_directory text, since bigint, granted_until bigint, alive_for interval) RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	fence timestamptz := timestamptz 'epoch' + granted_until * interval '1 microsecond';
 	granted_at timestamptz := timestamptz 'epoch' + since * interval '1 microsecond';
-	furthest timestamptz := clock_timestamp() + @extschema@.snowflake_registry_max_forward_jump();
-	claims boolean := coalesce(holder = me, false);
-	releases boolean := holder IS NULL;
+	group_layout text;
+	furthest_of_others bigint;
+	known_alive boolean;
+	fence_us bigint;
+	fence timestamptz;
+	number bigint;
 	known @extschema@.snowflake_registry_claim;
 BEGIN
-	IF claims AND alive_for NOT BETWEEN interval '1s' AND interval '10min' THEN
+	IF form = 'claim' COLLATE "C" AND (alive_for BETWEEN interval '1s' AND interval '10min') IS NOT TRUE THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	IF generation <= expected_generation OR generation > bigint '1000000000000000' THEN
-		RAISE EXCEPTION 'generation % of node number % cannot be followed by %', expected_generation, $2, generation
-			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 
 	SELECT * INTO known FROM @extschema@.snowflake_registry_claim AS c
-	 WHERE c.registry_group = $1 AND c.node = $2
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
 	   FOR UPDATE;
-	IF coalesce(known.generation, 0) <> expected_generation THEN
+	known_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
+
+	-- What others may tell of a living holder's number goes no further than the group's ids ran ahead when they were granted.
+	IF form = 'assertion' COLLATE "C" AND known_alive AND @extschema@.snowflake_registry_unsettled(interval '1s') > 0 THEN
+		SELECT extract(epoch FROM clock_timestamp() + max(greatest(c.granted_until - c.alive_until, interval '0') + c.claim_window)) * 1000000
+		  INTO furthest_of_others
+		  FROM @extschema@.snowflake_registry_claim AS c
+		 WHERE c.registry_group = $1 COLLATE "C" AND c.holder IS NOT NULL;
+	END IF;
+	fence_us := @extschema@.snowflake_registry_admit(form, node, known.generation, known.holder, known_alive,
+		(extract(epoch FROM known.granted_until) * 1000000)::bigint, me, expected_generation, generation, granted_until, furthest_of_others);
+	IF fence_us IS NULL THEN
 		RETURN false;
 	END IF;
-	IF (claims AND known.holder <> me AND known.alive_until > clock_timestamp()) OR
-		(releases AND known.holder IS DISTINCT FROM me AND expected_generation > 0) THEN
-		RETURN false;
-	END IF;
-	IF fence < known.granted_until AND NOT releases THEN
-		RAISE EXCEPTION 'granted_until of node number % cannot go back', $2
-			USING ERRCODE = 'invalid_parameter_value',
-				  DETAIL = format('It is %s; a grant up to %s was asked for.', known.granted_until, fence);
-	END IF;
-	IF fence > greatest(furthest, known.granted_until) THEN
-		RAISE EXCEPTION 'granted_until of node number % cannot lie so far ahead of the registry''s clock', $2
-			USING ERRCODE = 'invalid_parameter_value',
-				  DETAIL = format('A grant up to %s was asked for; the clock and "snowflake.max_forward_jump" allow one up to %s.',
-								  fence, furthest);
+	fence := timestamptz 'epoch' + fence_us * interval '1 microsecond';
+
+	IF form = 'claim' COLLATE "C" THEN
+		INSERT INTO @extschema@.snowflake_registry_group VALUES ($1, $7) ON CONFLICT DO NOTHING;
+		SELECT g.layout INTO group_layout FROM @extschema@.snowflake_registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
+		IF group_layout <> layout COLLATE "C" THEN
+			RAISE EXCEPTION 'layout of a snowflake registry''s group cannot be another one'
+				USING ERRCODE = 'object_not_in_prerequisite_state',
+					  DETAIL = format('Group "%s" has the layout "%s", not "%s".', $1, group_layout, layout);
+		END IF;
 	END IF;
 
+	number := @extschema@.snowflake_registry_count(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
 	IF expected_generation = 0 THEN
 		INSERT INTO @extschema@.snowflake_registry_claim
-		VALUES ($1, $2, $4, $6, $7, $8, $9, granted_at, fence, clock_timestamp() + alive_for, alive_for)
+		VALUES ($1, $2, $5, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $8, $9, $10, granted_at, fence,
+				clock_timestamp() + coalesce(alive_for, interval '0'), coalesce(alive_for, interval '0'), number)
 		ON CONFLICT DO NOTHING;
-	ELSIF claims THEN
+	ELSIF form = 'claim' COLLATE "C" THEN
 		UPDATE @extschema@.snowflake_registry_claim AS c
-		   SET (generation, holder, host, port, data_directory, since, granted_until, alive_until, claim_window) =
-			   ($4, $6, $7, $8, $9, granted_at, fence, clock_timestamp() + alive_for, alive_for)
-		 WHERE c.registry_group = $1 AND c.node = $2;
-	ELSIF releases THEN
+		   SET (generation, holder, host, port, data_directory, since, granted_until, alive_until, claim_window, write_number) =
+			   ($5, me, $8, $9, $10, granted_at, fence, clock_timestamp() + alive_for, alive_for, number)
+		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+	ELSIF form = 'release' COLLATE "C" THEN
 		UPDATE @extschema@.snowflake_registry_claim AS c
-		   SET (generation, holder, host, port, data_directory, granted_until, alive_until) =
-			   ($4, NULL, '', 0, '', fence, clock_timestamp())
-		 WHERE c.registry_group = $1 AND c.node = $2;
+		   SET (generation, holder, host, port, data_directory, granted_until, alive_until, write_number) =
+			   ($5, NULL, '', 0, '', fence, clock_timestamp(), number)
+		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSE
-		UPDATE @extschema@.snowflake_registry_claim AS c SET (generation, granted_until) = ($4, fence)
-		 WHERE c.registry_group = $1 AND c.node = $2;
+		UPDATE @extschema@.snowflake_registry_claim AS c SET (generation, granted_until, write_number) = ($5, fence, number)
+		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	END IF;
 	RETURN FOUND;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_write(text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
+COMMENT ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
 	'writes a claim where it is still what was read, for the server that wants it';
-REVOKE ALL ON FUNCTION snowflake_registry_write(text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
+
+/* For the registry's owner, who knows that no server holds what this registry does not know. */
+CREATE FUNCTION snowflake_registry_settle() RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM @extschema@.snowflake_registry_unsettled(interval '1s');
+	UPDATE @extschema@.snowflake_registry_server SET settled_at = 0;
+END
+$$;
+COMMENT ON FUNCTION snowflake_registry_settle() IS 'lets a registry grant at once; for one that is new, or has lost nothing';
+REVOKE ALL ON FUNCTION snowflake_registry_settle() FROM PUBLIC;
+
+/*
+ * For the registry's owner, who knows that no id of this number has a time from granted_until on: takes the number
+ * from its holder and sets its fence there, back too.  A holder that lives notices, and asks for a number anew.
+ */
+CREATE FUNCTION snowflake_registry_repair(registry_group text, node bigint, granted_until timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT isfinite($3) OR $3 < timestamptz 'epoch' THEN
+		RAISE EXCEPTION 'granted_until of a claim must be a time from 1970 on'
+			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', $3);
+	END IF;
+	UPDATE @extschema@.snowflake_registry_claim AS c
+	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, write_number) =
+		   (c.generation + 2, NULL, '', 0, '', $3, clock_timestamp(),
+			@extschema@.snowflake_registry_count((SELECT max(n.write_number) FROM @extschema@.snowflake_registry_claim AS n)))
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'node number was never claimed in this registry'
+			USING ERRCODE = 'undefined_object', DETAIL = format('Node number %s of group "%s" has no claim.', $2, $1),
+				  HINT = 'See the view snowflake_claims.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS 'frees a node number and sets its fence, which its owner alone may do';
+REVOKE ALL ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) FROM PUBLIC;
 
 /*
  * Reserves a node number that nobody ever claimed in this server's registry, for ids that are made at once and end

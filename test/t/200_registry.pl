@@ -215,9 +215,10 @@ start_without($fourth, qr/no node number is claimed: .*role "keeper" is not perm
 $log = $fourth->log_position;
 end_keeper($fourth);
 $registry->safe_psql('postgres', 'ALTER ROLE keeper LOGIN');
-$fourth->wait_for_log(qr/no node number is claimed: it grants nothing further past its clock, which reads 20\d\d-.*, than 01:00:00; this server's clock reads 20\d\d-/, $log);
-$fourth->refuses('SELECT snowflake_nextval()', qr/group "another", claim "none" since .*: it grants nothing further past its clock, which reads .* this server's clock reads/, 'a clock far ahead of the registry\'s');
-is($registry->value(q{count(*) FROM snowflake_claims WHERE registry_group = 'another'}), 0, 'a clock far ahead of the registry\'s: no grant');
+$registry->wait_for_claim(2, q{state = 'held'}, 'another');
+$fourth->refused_in_the_end(qr/group "another", claim "lost" since .*: it grants nothing further past its clock, which reads .*, than 01:00:00; this server's clock reads 20\d\d-/, 'a clock far ahead of the registry\'s');
+is($registry->claim(2, q{state, granted_until < clock_timestamp() + interval '1 min'}, 'another'), 'held|t', 'a clock far ahead of the registry\'s: the claim is kept, and its fence where it was');
+is($fourth->stat('last_id IS NULL'), 't', 'a clock far ahead of the registry\'s: no id');
 $fourth->set_clock(0);
 is(number_of($fourth), 2, 'the same number in another group');
 is($fourth->value('snowflake_node(snowflake_nextval())'), 2, 'the same number in another group: ids');
@@ -245,18 +246,50 @@ foreach my $statement (
 {
 	$registry->command_fails_like([ @$as_keeper, $statement ], qr/ERROR: .*permission denied for (table|view|function) snowflake_/, "the role: $statement");
 }
-my $write = q{SELECT snowflake_registry_write('another', 2, generation, generation + 1, 'somebody', 'somebody', '', 0, '', clock, granted_until - 1, '1s')
-	FROM snowflake_registry_read('another', 2, 'somebody', '1s')};
-$registry->command_fails_like([ @$as_keeper, $write ], qr/ERROR: .*granted_until of node number 2 cannot go back/, 'the role: granted_until never goes back');
-$registry->command_fails_like([ @$as_keeper, $write =~ s/granted_until - 1/granted_until + 86400000000/r ],
-	qr/ERROR: .*granted_until of node number 2 cannot lie so far ahead of the registry's clock/, 'the role: granted_until never runs far ahead');
-is($registry->safe_psql('postgres', q{SELECT snowflake_registry_write('default', 0, generation, generation + 1, 'somebody', NULL, '', 0, '', clock, 0, '1s')
-	FROM snowflake_registry_read('default', 0, 'somebody', '1s')}), 'f', 'the role: nobody releases what another holds');
-is($registry->safe_psql('postgres', q{SELECT snowflake_registry_write('default', 0, generation, generation + 1, 'somebody', 'somebody', '', 0, '', clock, granted_until, '1s')
-	FROM snowflake_registry_read('default', 0, 'somebody', '1s')}), 'f', 'the role: nobody takes what a living holder has');
-is($registry->safe_psql('postgres', q{SELECT holder FROM snowflake_registry_read('default', 0, 'somebody', '1s')}), 'other', 'the role: a nonce is told to nobody');
-is($registry->safe_psql('postgres', $write =~ s/, generation,/, generation - 1,/r), 'f', 'a claim that is not what was read is not written');
-is($registry->safe_psql('postgres', q{SELECT snowflake_registry_write('another', 2, 0, 1, 'somebody', 'somebody', '', 0, '', 0, 0, '1s')}), 'f', 'a claim that is there is not written as a new one');
+
+# A write by somebody, of what was read; sets what follows.
+sub written
+{
+	my ($group, $node, $form, $granted_until, $generation) = @_;
+
+	$generation //= 'generation + 1';
+	return qq{SELECT snowflake_registry_write('$group', $node, '$form', generation, $generation, repeat('5', 32), layout, '', 0, '', clock, $granted_until, '1s')
+		FROM snowflake_registry_read('$group', $node, repeat('5', 32), '1s')};
+}
+
+$registry->command_fails_like([ @$as_keeper, written('another', 2, 'claim', 'granted_until - 1') ],
+	qr/ERROR: .*granted_until of a claim cannot go back\n.*DETAIL: .*node number 2 /, 'the role: granted_until never goes back');
+$registry->command_fails_like([ @$as_keeper, written('another', 2, $_, 'granted_until + 86400000000') ],
+	qr/ERROR: .*granted_until of a claim cannot lie so far ahead of the registry's clock\n.*DETAIL: .*node number 2 /, "the role: granted_until never runs far ahead: $_")
+  foreach qw(claim release assertion);
+$registry->command_fails_like([ @$as_keeper, q{SET snowflake.max_forward_jump = '100 d'; } . written('another', 2, 'claim', 'granted_until + 86400000000') ],
+	qr/parameter "snowflake.max_forward_jump" cannot be changed now/, 'the role: nor by a setting of its own');
+$registry->command_fails_like([ @$as_keeper, written('another', 2, 'claim', 'granted_until', 'generation + 10000000000') ],
+	qr/ERROR: .*generation of a claim cannot be followed/, 'the role: generations are not used up');
+$registry->command_fails_like([ @$as_keeper, written('default', 0, 'release', 0) ],
+	qr/ERROR: .*claim of a living holder cannot be changed by others/, 'the role: nobody releases what another holds');
+$registry->command_fails_like([ @$as_keeper, written('default', 0, 'assertion', 'granted_until + 1') ],
+	qr/ERROR: .*claim of a living holder cannot be changed by others/, 'the role: nobody raises the fence of what another holds');
+is($registry->safe_psql('postgres', written('default', 0, 'claim', 'granted_until')), 'f', 'the role: nobody takes what a living holder has');
+is($registry->safe_psql('postgres', q{SELECT holder FROM snowflake_registry_read('default', 0, repeat('5', 32), '1s')}), 'other', 'the role: a nonce is told to nobody');
+is($registry->safe_psql('postgres', written('another', 2, 'claim', 'granted_until') =~ s/, generation,/, generation - 1,/r), 'f', 'a claim that is not what was read is not written');
+is($registry->safe_psql('postgres', written('another', 2, 'claim', 'granted_until') =~ s/, generation, generation \+ 1/, 0, 1/r), 'f', 'a claim that is there is not written as a new one');
+
+# What another left behind: its fence is raised by whoever knows more, and its owner alone sets it back.
+my $fence = q{extract(epoch FROM granted_until)::bigint};
+my $before = $registry->claim(2, $fence, 'another');
+is($registry->safe_psql('postgres', written('another', 2, 'release', 0)), 't', 'a release of what has expired');
+is($registry->claim(2, "state, $fence", 'another'), "free|$before", 'sets no fence back');
+foreach my $form (qw(release assertion))
+{
+	$before = $registry->claim(2, 'granted_until', 'another');
+	is($registry->safe_psql('postgres', written('another', 2, $form, 'granted_until + 60000000')), 't', "$form of what is free");
+	is($registry->claim(2, "state, granted_until = '$before'::timestamptz + interval '60 s'", 'another'), 'free|t', "$form of what is free: raises its fence");
+}
+$registry->command_fails_like([ @$as_keeper, q{SELECT snowflake_registry_repair('another', 2, now())} ], qr/permission denied for function snowflake_registry_repair/, 'the role: repairs nothing');
+$registry->command_fails_like([ @$as_keeper, q{SELECT snowflake_registry_settle()} ], qr/permission denied for function snowflake_registry_settle/, 'the role: settles nothing');
+$registry->safe_psql('postgres', q{SELECT snowflake_registry_repair('another', 2, '2026-01-01')});
+is($registry->claim(2, q{state, granted_until = '2026-01-01'}, 'another'), 'free|t', 'the owner sets a fence right');
 
 # Without one of them, in the order in which a start needs them: the claim is suspended, or there is none.
 my @rights = (
@@ -376,7 +409,7 @@ $third->take(10);
 $registry->safe_psql('postgres', "ALTER ROLE keeper PASSWORD '${secret}11'");
 write_passwords("${secret}11");
 my $connections = q{SELECT count(*) = 2 AND min(backend_start) > '%s' FROM pg_stat_activity WHERE application_name = 'snowflake keeper' AND state = 'idle'};
-my $before = $registry->value('clock_timestamp()');
+$before = $registry->value('clock_timestamp()');
 $_->reload foreach $first, $third;
 $registry->poll_query_until('postgres', sprintf $connections, $before) or die 'the keepers did not connect again';
 $_->wait_for_state('held') foreach $first, $third;
@@ -495,7 +528,7 @@ $registry->command_ok([ 'pg_dump', '-f', $dump, '-d', $registry->connstr('postgr
 $registry->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-q', '-f', $dump, '-d', $registry->connstr('empty') ], 'a restore');
 cmp_ok($registry->value('count(*) FROM snowflake_claims'), '>', 5, 'there are claims');
 is($registry->safe_psql('empty', $claims), $registry->safe_psql('postgres', $claims), 'a restore has the claims');
-is($registry->safe_psql('empty', q{SELECT unsettled > 0 FROM "Our ids".snowflake_registry_read('default', 0, 'somebody', '1s')}), 't', 'what was restored grants nothing anew at first');
+is($registry->safe_psql('empty', q{SELECT unsettled > 0 FROM "Our ids".snowflake_registry_read('default', 0, repeat('5', 32), '1s')}), 't', 'what was restored grants nothing anew at first');
 
 foreach my $server ($registry, $fixed, $first, $second, $third, $fourth, $standby)
 {

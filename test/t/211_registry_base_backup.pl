@@ -11,6 +11,6 @@ my $scene = Snowflake::Forgetting->new;
 $scene->forget('restored from a base backup',
 	save => sub { $scene->{registry}->backup('saved') },
 	take_away => sub { $scene->stop_registry },
-	put_back => sub { $scene->put_back('saved') });
+	put_back => sub { $scene->{registry}->put_back('saved') });
 $scene->check;
 done_testing();

@@ -21,7 +21,7 @@ $holder->wait_for_clients(4096);
 $proxy->refuse;
 $proxy->cut;
 $scene->stop_registry;
-$scene->put_back('empty');
+$scene->{registry}->put_back('empty');
 # Longer than the holder's window.
 $registry->poll_query_until('postgres', "SELECT clock_timestamp() > pg_postmaster_start_time() + interval '4 s'") or die 'the clock stands still';
 Snowflake::Forgetting::start_on($newcomer, 9);

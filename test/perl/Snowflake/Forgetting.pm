@@ -14,14 +14,13 @@ package Snowflake::Forgetting;
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::RecursiveCopy;
 use Snowflake::Holder;
 use Snowflake::Ledger;
 use Snowflake::Registry;
 use Test::More;
 
 # What it says while it grants nothing anew.
-our $unsettled = qr/it was started, restored or failed over, and grants nothing anew/;
+our $unsettled = qr/it is new, restored or failed over, and grants nothing anew for 00:0/;
 
 # The registry, one that may take its place, the one that is asked now; and the holders.  Of number 7 a registry that was
 # restored knows the former holder, not the present one; of number 8 it does not know that it was given back, and of the
@@ -62,20 +61,6 @@ sub stop_registry
 	my ($self) = @_;
 
 	$self->{registry}->stop('immediate');
-	return;
-}
-
-# A base backup in its place.
-sub put_back
-{
-	my ($self, $backup) = @_;
-	my $registry = $self->{registry};
-	my $directory = $registry->data_dir;
-
-	rename $directory, "$directory.before.$backup" or die "could not rename $directory: $!";
-	PostgreSQL::Test::RecursiveCopy::copypath($registry->backup_dir . "/$backup", $directory);
-	chmod 0700, $directory;
-	$registry->start;
 	return;
 }
 

@@ -15,6 +15,7 @@ use warnings FATAL => 'all';
 use parent 'Snowflake::Server';
 
 use PostgreSQL::Test::Utils qw(slurp_file);
+use Snowflake::Wait qw(wait_until);
 use Test::More;
 use Time::HiRes qw(usleep);
 
@@ -155,6 +156,50 @@ sub keeper
 	my ($self) = @_;
 
 	return $self->find_keeper // die $self->name . ' has no keeper';
+}
+
+# The keeper stands still, and goes on.
+sub suspend_keeper
+{
+	my ($self) = @_;
+
+	kill 'STOP', $self->keeper or die "could not suspend the keeper: $!";
+	return;
+}
+
+sub resume_keeper
+{
+	my ($self) = @_;
+
+	kill 'CONT', $self->keeper or die "could not resume the keeper: $!";
+	return;
+}
+
+# A clean stop whose signal finds the keeper standing still: it does nothing else before it gives the claim back.
+sub stop_while_keeper_sleeps
+{
+	my ($self) = @_;
+	my $keeper = $self->keeper;
+
+	kill 'INT', $self->{_pid} or die "could not stop the server: $!";
+	wait_until('the server is being stopped', sub { slurp_file($self->logfile) =~ /received fast shutdown request/ });
+	wait_until('the signal has reached the keeper', sub { slurp_file("/proc/$keeper/status") =~ /^S(?:hd|ig)Pnd:\s*[0-9a-f]*[4-7c-f][0-9a-f]{3}$/m });
+	kill 'CONT', $keeper or die "could not resume the keeper: $!";
+	wait_until('the server has stopped', sub { !-e $self->data_dir . '/postmaster.pid' });
+	$self->_update_pid(0);
+	return;
+}
+
+# Takes ids until the newest lies so many seconds ahead of the clock; max_drift allows it.
+sub run_ahead
+{
+	my ($self, $seconds) = @_;
+
+	until ($self->stat("drift > interval '$seconds s'") eq 't')
+	{
+		$self->record(split /\n/, $self->safe_psql('postgres', 'SELECT snowflake_nextval_batch(10000)'));
+	}
+	return;
 }
 
 # For a server whose clock is to be set: another keeper, which follows it.  The first may not: before 16 it is

@@ -6,8 +6,8 @@
 #     $server->configure('snowflake.registry' => $registry->address);
 #
 # The role "keeper" has the rights that a server needs, and no other.  The first
-# start makes both, so that the registry is settled from then on: it was in no
-# other server.  It does not preload snowflake, which a registry need not.
+# start makes both; as its owner, who knows that it is new, it settles the registry.
+# It does not preload snowflake, which a registry need not.
 
 package Snowflake::Registry;
 
@@ -15,6 +15,8 @@ use strict;
 use warnings FATAL => 'all';
 
 use parent 'Snowflake::Server';
+
+use PostgreSQL::Test::RecursiveCopy;
 
 sub new
 {
@@ -47,7 +49,30 @@ sub install
 		GRANT USAGE ON SCHEMA "Our ids" TO keeper});
 	$self->safe_psql('postgres', q{
 		GRANT EXECUTE ON FUNCTION snowflake_registry_read, snowflake_registry_list, snowflake_registry_write TO keeper});
+	$self->settle;
 	$self->{installed} = 1;
+	return;
+}
+
+# A base backup in its place.
+sub put_back
+{
+	my ($self, $backup) = @_;
+	my $directory = $self->data_dir;
+
+	rename $directory, "$directory.before.$backup" or die "could not rename $directory: $!";
+	PostgreSQL::Test::RecursiveCopy::copypath($self->backup_dir . "/$backup", $directory);
+	chmod 0700, $directory;
+	$self->start;
+	return;
+}
+
+# As the owner who knows that nothing is lost.
+sub settle
+{
+	my ($self) = @_;
+
+	$self->safe_psql('postgres', 'SELECT snowflake_registry_settle()');
 	return;
 }
 

@@ -1,0 +1,358 @@
+/*
+ * server.cpp
+ *		A registry's own side: what the functions of registry.sql can't say in SQL.
+ *
+ * The rules by which a write is admitted are in core/claim.cpp, where servers
+ * have theirs.  Limits come from this server's settings as the library knows them,
+ * which the role that calls can't set.
+ *
+ * The registry's memory is a piece of POSIX shared memory beside the database: it
+ * outlives every process and the server, but not the machine, and no copy or backup
+ * of the database has it.  It counts the writes that were committed.  A database
+ * that has more, or as many, has lost nothing since it was used last; one that has
+ * fewer was put back.  Each write notes its number in its row, and in the memory
+ * when it is committed; so the memory is never ahead of what was durable.
+ *
+ * The memory may be missing (the machine has started anew) or out of reach; then
+ * the registry can't tell, and is as unsettled as one that was put back.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/claim.h"
+#include "postgres/clock.h"
+#include "postgres/settings.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+/* What is in the memory; all 0 when it is made. */
+struct Memory
+{
+	std::atomic<int64_t> incarnation;	/* which row of snowflake_registry_server it belongs to; 0: none yet */
+	std::atomic<int64_t> committed; /* the highest number of a write that was committed */
+	std::atomic<int64_t> drawn;	/* the highest number that was given to a write */
+};
+
+static_assert(std::atomic<int64_t>::is_always_lock_free);
+
+Memory	   *memory;
+int			memory_file = -1;
+
+/* A write of this transaction, and the subtransaction that it belongs to; 0: none. */
+int64_t		pending;
+SubTransactionId pending_in;
+
+void
+raise_to(std::atomic<int64_t> &value, int64_t least)
+{
+	int64_t		known = value.load();
+
+	while (known < least && !value.compare_exchange_weak(known, least))
+		;
+}
+
+/* Its name says which server's data directory and database it belongs to: a copy beside the original has one of its own. */
+bool
+print_memory_name(char *name, size_t size)
+{
+	struct stat directory;
+
+	if (stat(DataDir, &directory) != 0)
+		return false;
+	snprintf(name, size, "/snowflake." UINT64_FORMAT ".%u.%llx.%llx", GetSystemIdentifier(), static_cast<unsigned>(MyDatabaseId),
+			 static_cast<unsigned long long>(directory.st_dev), static_cast<unsigned long long>(directory.st_ino));
+	return true;
+}
+
+void
+unmap_memory()
+{
+	if (memory != nullptr)
+		(void) munmap(static_cast<void *>(memory), sizeof(Memory));
+	if (memory_file >= 0)
+		(void) close(memory_file);
+	memory = nullptr;
+	memory_file = -1;
+}
+
+/* The memory, made where there is none; null where it is out of reach. */
+Memory *
+find_memory()
+{
+	char		name[128];
+	struct stat status;
+
+	/* Somebody may have removed its name: others then have another one. */
+	if (memory != nullptr && (fstat(memory_file, &status) != 0 || status.st_nlink == 0))
+		unmap_memory();
+	if (memory != nullptr)
+		return memory;
+	if (!print_memory_name(name, sizeof(name)))
+		return nullptr;
+	memory_file = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (memory_file < 0)
+		return nullptr;
+	if (fstat(memory_file, &status) != 0 || status.st_uid != geteuid() ||
+		(status.st_size < static_cast<off_t>(sizeof(Memory)) && ftruncate(memory_file, sizeof(Memory)) != 0))
+	{
+		unmap_memory();
+		return nullptr;
+	}
+
+	void	   *mapped = mmap(nullptr, sizeof(Memory), PROT_READ | PROT_WRITE, MAP_SHARED, memory_file, 0);
+
+	if (mapped == MAP_FAILED)
+	{
+		unmap_memory();
+		return nullptr;
+	}
+	memory = static_cast<Memory *>(mapped);
+	return memory;
+}
+
+void
+finish_write(XactEvent event, void *)
+{
+	if (event == XACT_EVENT_COMMIT && pending != 0)
+	{
+		Memory	   *found = find_memory();
+
+		if (found != nullptr)
+			raise_to(found->committed, pending);
+	}
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		pending = 0;
+}
+
+void
+forget_write(SubXactEvent event, SubTransactionId ended, SubTransactionId, void *)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB && pending != 0 && pending_in >= ended)
+		pending = 0;
+}
+
+struct NamedForm
+{
+	const char *name;
+	Form		form;
+};
+
+constexpr NamedForm forms[] = {
+	{"claim", Form::claim},
+	{"release", Form::release},
+	{"assertion", Form::assertion},
+};
+
+Form
+form_of(const text *name)
+{
+	char	   *given = text_to_cstring(name);
+
+	for (const NamedForm &known : forms)
+	{
+		if (strcmp(known.name, given) == 0)
+			return known.form;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid form of a write to a snowflake registry: \"%s\"", given),
+			 errhint("It is \"claim\", \"release\", or \"assertion\".")));
+}
+
+void
+copy_nonce(char (&nonce)[nonce_digits + 1], const text *given)
+{
+	if (VARSIZE_ANY_EXHDR(given) != nonce_digits)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid nonce of a holder"),
+				 errdetail("A nonce has %d digits.", nonce_digits)));
+	memcpy(nonce, VARDATA_ANY(given), nonce_digits);
+	nonce[nonce_digits] = '\0';
+}
+
+}  // namespace
+
+}  // namespace snowflake
+
+using namespace snowflake;
+
+extern "C"
+{
+
+/* snowflake_registry_max_forward_jump() bigint: how far past this server's clock a fence may lie, microseconds. */
+PG_FUNCTION_INFO_V1(snowflake_registry_max_forward_jump);
+Datum
+snowflake_registry_max_forward_jump(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(int64{max_forward_jump_setting()} * us_per_s);
+}
+
+/*
+ * snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT boot_clock bigint, OUT shortest_settling bigint):
+ * what is in the memory, nulls where it is out of reach; CLOCK_BOOTTIME; how long a
+ * registry is unsettled at least.  Times in microseconds.
+ */
+PG_FUNCTION_INFO_V1(snowflake_registry_memory);
+Datum
+snowflake_registry_memory(PG_FUNCTION_ARGS)
+{
+	constexpr int columns = 4;
+	TupleDesc	row_type;
+	Datum		values[columns] = {};
+	bool		nulls[columns] = {};
+	Memory	   *found = find_memory();
+
+	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	nulls[0] = nulls[1] = found == nullptr;
+	if (found != nullptr)
+	{
+		values[0] = Int64GetDatum(found->incarnation.load());
+		values[1] = Int64GetDatum(found->committed.load());
+	}
+	values[2] = Int64GetDatum(boot_clock_ns() / ns_per_us);
+	values[3] = Int64GetDatum(shortest_settling_us);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+}
+
+/*
+ * snowflake_registry_begin(newest bigint) bigint: begins anew with a database whose
+ * newest write has this number, and returns the incarnation, never 0, that its row of
+ * snowflake_registry_server is to have.
+ */
+PG_FUNCTION_INFO_V1(snowflake_registry_begin);
+Datum
+snowflake_registry_begin(PG_FUNCTION_ARGS)
+{
+	const int64	newest = PG_GETARG_INT64(0);
+	Memory	   *found = find_memory();
+	int64		incarnation;
+
+	if (!pg_strong_random(&incarnation, sizeof(incarnation)))
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random number")));
+	incarnation = (incarnation & PG_INT64_MAX) | 1;
+	if (found != nullptr)
+	{
+		found->incarnation.store(incarnation);
+		found->committed.store(newest);
+		raise_to(found->drawn, newest);
+	}
+	PG_RETURN_INT64(incarnation);
+}
+
+/*
+ * snowflake_registry_count(newest bigint) bigint: the number of a write of this
+ * transaction, greater than that of the newest one and than all that were given before.
+ */
+PG_FUNCTION_INFO_V1(snowflake_registry_count);
+Datum
+snowflake_registry_count(PG_FUNCTION_ARGS)
+{
+	static bool is_registered = false;
+
+	const int64	newest = PG_GETARG_INT64(0);
+	Memory	   *found = find_memory();
+	int64		number = newest + 1;
+
+	if (found != nullptr)
+	{
+		raise_to(found->drawn, newest);
+		number = found->drawn.fetch_add(1) + 1;
+	}
+	if (!is_registered)
+	{
+		RegisterXactCallback(finish_write, nullptr);
+		RegisterSubXactCallback(forget_write, nullptr);
+		is_registered = true;
+	}
+	pending = number;
+	pending_in = GetCurrentSubTransactionId();
+	PG_RETURN_INT64(number);
+}
+
+/*
+ * snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
+ *		known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint, furthest_of_others bigint)
+ *		bigint
+ *
+ * The fence that a write is to store, by the rules of admit() in core/claim.h; null
+ * where the claim is not what the writer has read.  An error where it is refused.
+ */
+PG_FUNCTION_INFO_V1(snowflake_registry_admit);
+Datum
+snowflake_registry_admit(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(6) || PG_ARGISNULL(7) || PG_ARGISNULL(8) || PG_ARGISNULL(9))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument of a write to a snowflake registry must not be null")));
+
+	const Form	form = form_of(PG_GETARG_TEXT_PP(0));
+	const long long node = PG_GETARG_INT64(1);
+	const int64	expected = PG_GETARG_INT64(7);
+	const int64	generation = PG_GETARG_INT64(8);
+	const int64	wanted_until_us = PG_GETARG_INT64(9);
+	const int64	clock_us = wall_clock_ns() / ns_per_us;
+	const Bounds bounds = {clock_us + int64{max_forward_jump_setting()} * us_per_s, PG_ARGISNULL(10) ? 0 : PG_GETARG_INT64(10)};
+	char		me[nonce_digits + 1];
+	Claim		known = {};
+	int64_t		granted_until_us = 0;
+
+	copy_nonce(me, PG_GETARG_TEXT_PP(6));
+	known.node = static_cast<uint64_t>(node);
+	known.generation = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
+	if (!PG_ARGISNULL(3))
+		text_to_cstring_buffer(PG_GETARG_TEXT_PP(3), known.holder.nonce, sizeof(known.holder.nonce));
+	known.is_alive = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
+	known.granted_until_us = PG_ARGISNULL(5) ? 0 : PG_GETARG_INT64(5);
+
+	switch (admit(form, known, me, expected, generation, wanted_until_us, bounds, &granted_until_us))
+	{
+		case Admission::admitted:
+			PG_RETURN_INT64(granted_until_us);
+		case Admission::changed:
+			break;
+		case Admission::bad_generation:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("generation of a claim cannot be followed by the one that is given"),
+					 errdetail("Generation %lld of node number %lld can be followed by those up to %lld, not by %lld.",
+							   static_cast<long long>(expected), node, static_cast<long long>(expected + longest_generation_step),
+							   static_cast<long long>(generation))));
+		case Admission::back:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("granted_until of a claim cannot go back"),
+					 errdetail("That of node number %lld is %s; a grant up to %s was asked for.", node,
+							   time_text(known.granted_until_us).text, time_text(wanted_until_us).text)));
+		case Admission::too_far:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("granted_until of a claim cannot lie so far ahead of the registry's clock"),
+					 errdetail("For node number %lld %s was asked for; the clock and \"snowflake.max_forward_jump\" allow %s.", node,
+							   time_text(wanted_until_us).text, time_text(bounds.furthest_us).text)));
+		case Admission::living:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("claim of a living holder cannot be changed by others"),
+					 errdetail("Node number %lld is held by another.  While the registry is unsettled its fence can be raised, but not as far as %s.",
+							   node, time_text(wanted_until_us).text)));
+	}
+	PG_RETURN_NULL();
+}
+
+}

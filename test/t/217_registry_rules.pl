@@ -1,0 +1,186 @@
+# What a registry grants, and what it keeps through faults: one layout for a group, a
+# fence that follows ids and not a wrong clock, numbers whose fence does not lie ahead, a
+# claim that outlives a backend's crash, a restart that forgets nothing, a claim that its
+# registry's owner has taken away.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Holder;
+use Snowflake::Ledger;
+use Snowflake::Proxy;
+use Snowflake::Registry;
+use Test::More;
+
+my $ledger = Snowflake::Ledger->new;
+my $registry = Snowflake::Registry->new('registry');
+
+$registry->init;
+$registry->start;
+
+my $proxy = Snowflake::Proxy->new($registry->host, $registry->port);
+my ($one, $two) = map { Snowflake::Holder->new($_, registry => $registry, ledger => $ledger) } qw(one two);
+
+$_->set_clock(0) foreach $one, $two;
+$one->init(allows_streaming => 1);
+$two->init;
+$one->configure('snowflake.node_id' => 7, 'snowflake.layout' => 'game');
+
+#
+# One layout for a group.
+#
+
+$one->begin;
+is($one->held, 7, 'a number is held');
+$one->take(100);
+is($registry->value(q{layout = (snowflake_layout('game')).spec FROM "Our ids".snowflake_registry_group WHERE registry_group = 'default'}), 't', 'the group has its layout');
+$two->configure('snowflake.node_id' => 8, 'snowflake.layout' => 'game epoch:2025-01-01T00:00:15Z');
+$two->begin;
+$two->refused_in_the_end(qr/its group has the layout "timestamp:38 server:20 sequence:5 tick:10ms epoch:2025-01-01", this server "timestamp:38 server:20 sequence:5 tick:10ms epoch:2025-01-01T00:00:15Z"/,
+	'another layout in the group');
+is($registry->claim(8, 'count(*)'), 0, 'another layout in the group: no claim');
+$registry->command_fails_like([ 'psql', '-XAtq', '-d', $registry->connstr('postgres') . ' user=keeper', '-c',
+	q{SELECT snowflake_registry_write('default', 8, 'claim', 0, 1, repeat('5', 32), 'other', '', 0, '', clock, clock, '1s')
+	  FROM snowflake_registry_read('default', 8, repeat('5', 32), '1s')} ],
+	qr/layout of a snowflake registry's group cannot be another one\n.*DETAIL: .*Group "default" has the layout "timestamp:38 .*", not "other"/, 'nor by a server that does not look');
+$two->stop;
+$two->configure('snowflake.registry_group' => 'another');
+$two->start;
+is($two->held, 8, 'another layout in another group');
+$two->stop;
+$two->configure('snowflake.registry_group' => 'default', 'snowflake.layout' => 'game', 'snowflake.node_id' => 'auto');
+
+#
+# A wrong clock, by which no id is made, leaves no trace in the registry.
+#
+
+$one->restart_keeper;
+$one->held;
+
+my $generation = $registry->claim(7, 'generation');
+
+$one->set_clock(3000);
+$registry->wait_for_claim(7, "generation > $generation + 3");
+is($registry->claim(7, q{granted_until < clock_timestamp() + interval '1 min'}), 't', 'a clock that is ahead: the fence is not');
+$one->set_clock(0);
+$one->take(10);
+
+# What ids need by that clock is granted, as far as the registry allows.
+$one->set_clock(30);
+$one->take(10);
+is($registry->claim(7, q{granted_until > clock_timestamp() + interval '20 s'}), 't', 'ids by a clock that is ahead: the fence follows them');
+$one->stop;
+
+#
+# auto: a number whose fence lies ahead is the last that is chosen.
+#
+
+is($registry->claim(7, q{state, granted_until > clock_timestamp()}), 'free|t', 'a number whose fence lies ahead');
+$two->configure('snowflake.registry_group' => 'few', 'snowflake.layout' => 'timestamp:38 server:1 sequence:5 tick:10ms epoch:2025-01-01');
+$two->start;
+is($two->held, 0, 'auto: the first number');
+$two->set_clock(60);
+$two->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$two->stop;
+$two->set_clock(0);
+$two->start;
+is($two->held, 1, 'auto: the number that was never used');
+$two->stop;
+is($registry->value(q{bool_and(state = 'free') AND min(granted_until) < clock_timestamp() AND max(granted_until) FILTER (WHERE node = 0) > clock_timestamp()
+	FROM snowflake_claims WHERE registry_group = 'few'}), 't', 'two numbers, the one that was freed first with its fence ahead');
+$two->start;
+is($two->held, 1, 'auto: the number whose fence does not lie ahead');
+$two->stop;
+$two->configure('snowflake.registry_group' => undef, 'snowflake.layout' => 'game');
+
+#
+# A backend is killed: the server is the same holder, and needs not even the registry to go on.
+#
+
+$one->set_clock(0);
+$one->configure('snowflake.max_drift' => '60s', 'snowflake.claim_window' => '60s',
+	'snowflake.registry' => $registry->address(host => '127.0.0.1', port => $proxy->port));
+$one->start;
+is($one->held, 7, 'before a backend is killed: a claim');
+$one->start_clients(qw(single batch));
+$one->wait_for_clients(4096);
+
+sub kill_a_backend
+{
+	my ($log) = $one->log_position;
+
+	kill 'KILL', $one->value(q{pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1});
+	$one->wait_for_log(qr/all server processes terminated; reinitializing/, $log);
+	$one->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
+	$one->finish_clients;
+	return;
+}
+
+my $claim = $registry->claim(7, 'since');
+
+$proxy->refuse;
+$proxy->cut;
+kill_a_backend();
+$one->take_in_the_end(1000);
+is($one->stat('node_id'), 7, 'a backend was killed while the registry is away: ids go on');
+$proxy->accept;
+$one->wait_for_state('held');
+is($registry->claim(7, 'since'), $claim, 'the same claim goes on');
+$one->start_clients(qw(single batch));
+$one->wait_for_clients(4096);
+kill_a_backend();
+$one->take_in_the_end(1000);
+is($registry->claim(7, 'since'), $claim, 'a backend was killed beside its registry: the same claim goes on');
+$one->stop;
+is($registry->claim(7, 'state'), 'free', 'and it is given back');
+
+# Not one that was given back before.
+$one->start;
+$one->held;
+$one->restart_keeper;
+$one->held;
+$one->start_clients('single');
+$one->wait_for_clients(100);
+kill_a_backend();
+$one->take_in_the_end(1000);
+$one->stop;
+
+#
+# A registry that was only started again has lost nothing: whoever is overdue goes on at once.
+#
+
+$one->configure('snowflake.claim_window' => '2s', 'snowflake.max_drift' => '0');
+foreach my $mode (qw(fast immediate))
+{
+	$one->start;
+	is($one->held, 7, "the registry is stopped ($mode): a claim");
+	$one->take_in_the_end(10);
+	$registry->stop($mode);
+	$one->wait_for_state('lost');
+	$registry->start;
+	is($registry->value(q{unsettled FROM snowflake_registry_read('default', 7, repeat('5', 32), '1s')}), 0, "the registry is started again ($mode): it has nothing to wait for");
+	$one->wait_for_state('held');
+	$one->take_in_the_end(10);
+	$one->stop;
+}
+
+#
+# A number that its registry's owner has set back, under a holder that lives: it tells, and nobody begins below its ids.
+#
+
+$one->configure('snowflake.node_id' => 'auto');
+$one->start;
+my $number = $one->held;
+$one->{line} = 'one again';
+my $newest = $one->take_in_the_end(100);
+my $log = $one->log_position;
+$registry->safe_psql('postgres', "SELECT snowflake_registry_repair('default', $number, '2025-01-02')");
+$one->wait_for_log(qr/claim on node number $number is lost/, $log);
+$one->wait_for_state('held');
+is($registry->claim($number, q{granted_until > '} . $one->value("snowflake_timestamp($newest)") . q{'}), 't', 'the registry is told how far the ids went');
+$one->take_in_the_end(100);
+$one->stop;
+
+$ledger->check('a registry\'s rules');
+done_testing();
