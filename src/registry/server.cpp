@@ -232,6 +232,21 @@ snowflake_registry_memory(PG_FUNCTION_ARGS)
 }
 
 /*
+ * snowflake_registry_note(newest bigint): a write with this number was seen, so it is committed.  Its
+ * own process may have ended before it could note that.
+ */
+PG_FUNCTION_INFO_V1(snowflake_registry_note);
+Datum
+snowflake_registry_note(PG_FUNCTION_ARGS)
+{
+	Memory	   *found = find_memory();
+
+	if (found != nullptr)
+		raise_to(found->committed, PG_GETARG_INT64(0));
+	PG_RETURN_VOID();
+}
+
+/*
  * snowflake_registry_begin(newest bigint) bigint: begins anew with a database whose
  * newest write has this number, and returns the incarnation, never 0, that its row of
  * snowflake_registry_server is to have.

@@ -80,6 +80,11 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_registry_memory() IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_registry_memory() FROM PUBLIC;
 
+CREATE FUNCTION snowflake_registry_note(newest bigint) RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_note(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_note(bigint) FROM PUBLIC;
+
 CREATE FUNCTION snowflake_registry_begin(newest bigint) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_registry_begin(bigint) IS 'for a registry''s own use';
@@ -138,6 +143,8 @@ BEGIN
 			CASE WHEN memory.incarnation IS NULL THEN known.started_at = here.started_at
 				 ELSE known.incarnation = memory.incarnation AND newest >= memory.committed END;
 		IF is_same THEN
+			-- Whoever reads it relies upon it, also where its writer had no answer.
+			PERFORM @extschema@.snowflake_registry_note(newest);
 			RETURN greatest(known.settled_at - memory.boot_clock, 0);
 		END IF;
 		LOCK TABLE @extschema@.snowflake_registry_server IN SHARE ROW EXCLUSIVE MODE;
