@@ -576,17 +576,17 @@ renew()
 		{
 			case Written::done:
 				publish(renewed, begun_ns);
-				if (is_too_far)
-				{
-					show_verdict(Verdict::too_far, known, registry);
-					return renewal_pause();
-				}
 				if (was_overdue && registry.unsettled_us > 0)
 				{
 					/* Kept, and overdue as before. */
 					alive_until_ns = 0;
 					show_verdict(Verdict::unsettled, known, registry);
 					return std::min(renewal_pause(), registry.unsettled_us * ns_per_us);
+				}
+				if (is_too_far)
+				{
+					show_verdict(Verdict::too_far, known, registry);
+					return renewal_pause();
 				}
 				show(ClaimState::held, "", "");
 				return renewal_pause();
