@@ -56,6 +56,7 @@ int			memory_file = -1;
 /* A write of this transaction, and the subtransaction that it belongs to; 0: none. */
 int64_t		pending;
 SubTransactionId pending_in;
+bool		has_written;		/* something in this transaction, which may have been taken back since */
 
 void
 raise_to(std::atomic<int64_t> &value, int64_t least)
@@ -136,7 +137,10 @@ finish_write(XactEvent event, void *)
 			raise_to(found->committed, pending);
 	}
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+	{
 		pending = 0;
+		has_written = false;
+	}
 }
 
 void
@@ -241,7 +245,8 @@ snowflake_registry_note(PG_FUNCTION_ARGS)
 {
 	Memory	   *found = find_memory();
 
-	if (found != nullptr)
+	/* What was seen may be this transaction's own, which may yet be taken back. */
+	if (found != nullptr && !has_written)
 		raise_to(found->committed, PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }
@@ -272,33 +277,39 @@ snowflake_registry_begin(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_registry_count(newest bigint) bigint: the number of a write of this
- * transaction, greater than that of the newest one and than all that were given before.
+ * snowflake_registry_draw(newest bigint) bigint: a number for a write, greater than
+ * that of the newest one and than all that were drawn before.
  */
-PG_FUNCTION_INFO_V1(snowflake_registry_count);
+PG_FUNCTION_INFO_V1(snowflake_registry_draw);
 Datum
-snowflake_registry_count(PG_FUNCTION_ARGS)
+snowflake_registry_draw(PG_FUNCTION_ARGS)
+{
+	const int64	newest = PG_GETARG_INT64(0);
+	Memory	   *found = find_memory();
+
+	if (found == nullptr)
+		PG_RETURN_INT64(newest + 1);
+	raise_to(found->drawn, newest);
+	PG_RETURN_INT64(found->drawn.fetch_add(1) + 1);
+}
+
+/* snowflake_registry_wrote(number bigint): this transaction has written with this number, which counts when it is committed. */
+PG_FUNCTION_INFO_V1(snowflake_registry_wrote);
+Datum
+snowflake_registry_wrote(PG_FUNCTION_ARGS)
 {
 	static bool is_registered = false;
 
-	const int64	newest = PG_GETARG_INT64(0);
-	Memory	   *found = find_memory();
-	int64		number = newest + 1;
-
-	if (found != nullptr)
-	{
-		raise_to(found->drawn, newest);
-		number = found->drawn.fetch_add(1) + 1;
-	}
 	if (!is_registered)
 	{
 		RegisterXactCallback(finish_write, nullptr);
 		RegisterSubXactCallback(forget_write, nullptr);
 		is_registered = true;
 	}
-	pending = number;
+	pending = PG_GETARG_INT64(0);
+	has_written = true;
 	pending_in = GetCurrentSubTransactionId();
-	PG_RETURN_INT64(number);
+	PG_RETURN_VOID();
 }
 
 /*

@@ -90,10 +90,15 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_registry_begin(bigint) IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_registry_begin(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_count(newest bigint) RETURNS bigint
+CREATE FUNCTION snowflake_registry_draw(newest bigint) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_count(bigint) IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_count(bigint) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_registry_draw(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_draw(bigint) FROM PUBLIC;
+
+CREATE FUNCTION snowflake_registry_wrote(number bigint) RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_registry_wrote(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_registry_wrote(bigint) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
 	known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint, furthest_of_others bigint)
@@ -271,7 +276,7 @@ BEGIN
 		END IF;
 	END IF;
 
-	number := @extschema@.snowflake_registry_count(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
+	number := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
 	IF expected_generation = 0 THEN
 		INSERT INTO @extschema@.snowflake_registry_claim
 		VALUES ($1, $2, $5, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $8, $9, $10, granted_at, fence,
@@ -291,7 +296,12 @@ BEGIN
 		UPDATE @extschema@.snowflake_registry_claim AS c SET (generation, granted_until, write_number) = ($5, fence, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	END IF;
-	RETURN FOUND;
+	-- Another may have been faster to insert it.
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	PERFORM @extschema@.snowflake_registry_wrote(number);
+	RETURN true;
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
@@ -319,6 +329,8 @@ CREATE FUNCTION snowflake_registry_repair(registry_group text, node bigint, gran
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	number bigint := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
 BEGIN
 	IF NOT isfinite($3) OR $3 < timestamptz 'epoch' THEN
 		RAISE EXCEPTION 'granted_until of a claim must be a time from 1970 on'
@@ -326,14 +338,14 @@ BEGIN
 	END IF;
 	UPDATE @extschema@.snowflake_registry_claim AS c
 	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, write_number) =
-		   (c.generation + 2, NULL, '', 0, '', $3, clock_timestamp(),
-			@extschema@.snowflake_registry_count((SELECT max(n.write_number) FROM @extschema@.snowflake_registry_claim AS n)))
+		   (c.generation + 2, NULL, '', 0, '', $3, clock_timestamp(), number)
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'node number was never claimed in this registry'
 			USING ERRCODE = 'undefined_object', DETAIL = format('Node number %s of group "%s" has no claim.', $2, $1),
 				  HINT = 'See the view snowflake_claims.';
 	END IF;
+	PERFORM @extschema@.snowflake_registry_wrote(number);
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS 'frees a node number and sets its fence, which its owner alone may do';

@@ -308,6 +308,7 @@ wait_for_claim($ahead, 'held');
 $ahead->take(10);
 $log = $ahead->log_position;
 $ahead->step_clock(7200);
+$ahead->refuses('SELECT snowflake_nextval()', qr/cannot make ids: the registry grants the node number no further/, 'a clock far ahead of ZooKeeper\'s');
 $ahead->wait_for_log(qr/claim on node number 11 is lost: it grants nothing further past its clock, which reads /, $log);
 $ahead->step_clock(-7200);
 wait_for_claim($ahead, 'held');
