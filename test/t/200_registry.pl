@@ -216,7 +216,7 @@ $log = $fourth->log_position;
 end_keeper($fourth);
 $registry->safe_psql('postgres', 'ALTER ROLE keeper LOGIN');
 $registry->wait_for_claim(2, q{state = 'held'}, 'another');
-$fourth->refused_in_the_end(qr/group "another", claim "lost" since .*: it grants nothing further past its clock, which reads .*, than 01:00:00; this server's clock reads 20\d\d-/, 'a clock far ahead of the registry\'s');
+$fourth->refused_in_the_end(qr/group "another", node number 2, granted until .*, claim "lost" since .*: it grants nothing further past its clock, which reads .*, than 01:00:00; this server's clock reads 20\d\d-/, 'a clock far ahead of the registry\'s');
 is($registry->claim(2, q{state, granted_until < clock_timestamp() + interval '1 min'}, 'another'), 'held|t', 'a clock far ahead of the registry\'s: the claim is kept, and its fence where it was');
 is($fourth->stat('last_id IS NULL'), 't', 'a clock far ahead of the registry\'s: no id');
 $fourth->set_clock(0);
@@ -274,6 +274,16 @@ is($registry->safe_psql('postgres', written('default', 0, 'claim', 'granted_unti
 is($registry->safe_psql('postgres', q{SELECT holder FROM snowflake_registry_read('default', 0, repeat('5', 32), '1s')}), 'other', 'the role: a nonce is told to nobody');
 is($registry->safe_psql('postgres', written('another', 2, 'claim', 'granted_until') =~ s/, generation,/, generation - 1,/r), 'f', 'a claim that is not what was read is not written');
 is($registry->safe_psql('postgres', written('another', 2, 'claim', 'granted_until') =~ s/, generation, generation \+ 1/, 0, 1/r), 'f', 'a claim that is there is not written as a new one');
+
+# What is taken back is not missing: it unsettles nothing.
+my $written = written('another', 2, 'claim', 'granted_until');
+foreach my $statements ("BEGIN; $written; $written; ROLLBACK", "BEGIN; $written; SAVEPOINT s; $written; ROLLBACK TO s; $written; ROLLBACK",
+	"BEGIN; SAVEPOINT s; $written; ROLLBACK TO s; COMMIT")
+{
+	$registry->safe_psql('postgres', $statements);
+	is($registry->value(q{unsettled FROM snowflake_registry_read('another', 2, repeat('5', 32), '1s')}), 0, "settled after $statements" =~ s/SELECT.*?1s'\)/write/gsr);
+}
+$registry->command_fails_like([ @$as_keeper, "BEGIN ISOLATION LEVEL REPEATABLE READ; $written" ], qr/cannot use a snowflake registry in a repeatable read transaction/, 'the role: not by an old snapshot');
 
 # What another left behind: its fence is raised by whoever knows more, and its owner alone sets it back.
 my $fence = q{extract(epoch FROM granted_until)::bigint};
