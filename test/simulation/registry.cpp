@@ -7,9 +7,12 @@
  *
  * Each server has a clock of its own, mostly wrong, a log, backends that take ids,
  * and a keeper that claims, renews, loses and gives back as src/registry/keeper.cpp
- * does, by the rules in src/core/claim.cpp.  The registry only stores: it compares
- * and swaps.  It may hold any holder for dead at any moment; a request may be lost,
- * or come late, and so may its answer; and it may go back to what it was before.
+ * does, by the rules in src/core/claim.cpp.  The registry compares and swaps, as
+ * ZooKeeper does, or looks at each write by admit() in the same file, as
+ * src/sql/registry.sql does.  It may hold any holder for dead at any moment; a
+ * request may be lost, or come late, and so may its answer; and it may go back to
+ * what it was before, which it notices by its memory alone.  A server may crash
+ * whole, or all its processes but the postmaster.
  *
  * What must hold, over all servers and all time:
  *	- what is granted to different servers under one node number never overlaps;
@@ -19,8 +22,9 @@
  * A registry that was restored may know less than its holders do.  While it is
  * unsettled they tell it; it settles here as soon as each holder that is alive has
  * been heard.  What it can't know is excused: what was granted to holders that are
- * dead, to those that come too late, and to one that had lost its number to another
- * without having noticed, and has it back in the restored registry.
+ * dead, to those that come too late, to one that had lost its number to another
+ * without having noticed, and has it back in the restored registry, and what lies
+ * further ahead than the restored registry may be told of (core/claim.h, Bounds).
  */
 #include <chrono>
 #include <cstring>
@@ -56,9 +60,16 @@ struct Coverage
 	int64_t		unanswered;
 	int64_t		adopted;
 	int64_t		late;
+	int64_t		refused;
+	int64_t		out_of_bounds;
 	int64_t		crashes;
+	int64_t		process_crashes;
+	int64_t		torn;
+	int64_t		gone_on;
 	int64_t		stops;
+	int64_t		restarts;
 	int64_t		restores;
+	int64_t		noticed;
 	int64_t		settled;
 	int64_t		excused;
 };
@@ -77,61 +88,177 @@ enum class Written
 	unknown,
 };
 
-struct Registry
+/* What a backup of the registry has. */
+struct Rows
 {
 	Claim		claims[max_nodes];
+	int64_t		write_numbers[max_nodes];
+	int64_t		alive_until_us[max_nodes];
+	int64_t		windows_us[max_nodes];
+	int64_t		incarnation;		/* as in the memory; 0: none yet */
+};
+
+/* What it has not, and a restart leaves: see src/registry/server.cpp. */
+struct Memory
+{
+	int64_t		incarnation;
+	int64_t		committed;
+	int64_t		drawn;
+};
+
+struct Registry
+{
+	Rows		rows;
+	Rows		before_last;		/* as it was before the newest write */
+	Memory		memory;
+	int64_t		incarnations;		/* all that there were */
+	int64_t		settled;			/* this incarnation has settled */
 	int64_t		freed[max_nodes];
+	int64_t		freed_count;
 	int64_t		offset_ns;
 	int64_t		max_forward_jump_us;
-	bool		by_version;			/* ZooKeeper's way of comparing; else by the generation alone, as in registry.sql */
-	bool		is_unsettled;
-	int			incarnation;		/* connections end with it */
-	int64_t		freed_count;
+	bool		by_version;			/* ZooKeeper's way of comparing */
+
+	bool		is_out_of_bounds;	/* what was refused last */
+
+	/* The truth: how often it was put back, and how often connections ended. */
+	int			epoch;
+	int			connection;
 
 	void begin() noexcept
 	{
-		for (int node = 0; node < max_nodes; node++)
-			claims[node] = unknown_claim(node);
+		const bool	is_new = world.random.one_in(2);
+
+		forget();
+		before_last = rows;
 		memset(freed, 0, sizeof(freed));
-		is_unsettled = false;
-		incarnation = 0;
 		freed_count = 0;
+		epoch = connection = 0;
+		memory = {};
+		incarnations = settled = 0;
+		if (!is_new)
+		{
+			(void) is_unsettled();
+			settled = rows.incarnation;
+		}
 	}
 
-	static Claim unknown_claim(int node) noexcept
+	/* As the tables are when they are made. */
+	void forget() noexcept
 	{
-		Claim		claim{};
-
-		claim.node = static_cast<uint64_t>(node);
-		return claim;
+		memset(static_cast<void *>(&rows), 0, sizeof(rows));
+		for (int node = 0; node < max_nodes; node++)
+			rows.claims[node].node = static_cast<uint64_t>(node);
 	}
 
-	RegistryTime time() const noexcept
+	int64_t clock_us() const noexcept
 	{
-		return {(world.boot_ns + offset_ns) / ns_per_us, max_forward_jump_us, is_unsettled ? 1000 : 0};
+		return (world.boot_ns + offset_ns) / ns_per_us;
+	}
+
+	int64_t newest_write() const noexcept
+	{
+		return *std::max_element(rows.write_numbers, rows.write_numbers + max_nodes);
+	}
+
+	/* Notices that it may have forgotten something, as snowflake_registry_unsettled() does. */
+	bool is_unsettled() noexcept
+	{
+		if (rows.incarnation == 0 || rows.incarnation != memory.incarnation || newest_write() < memory.committed)
+		{
+			rows.incarnation = memory.incarnation = ++incarnations;
+			memory.committed = newest_write();
+			memory.drawn = std::max(memory.drawn, newest_write());
+			trace("the registry notices that it may have forgotten something");
+			coverage.noticed++;
+		}
+		return rows.incarnation != settled;
+	}
+
+	RegistryTime time() noexcept
+	{
+		return {clock_us(), max_forward_jump_us, is_unsettled() ? 1000 : 0, "", false};
 	}
 
 	void set_dead(uint64_t node) noexcept
 	{
-		claims[node].is_alive = false;
+		rows.claims[node].is_alive = false;
+		rows.alive_until_us[node] = std::min(rows.alive_until_us[node], clock_us());
 		freed[node] = ++freed_count;
 	}
 
-	Written write(const Claim &before, const Claim &next, int64_t window_us) noexcept
+	/* What others may tell of a living holder's number, as snowflake_registry_write() has it. */
+	int64_t furthest_of_others_us() const noexcept
 	{
-		Claim	   &claim = claims[next.node];
-		const int64_t version = claim.version;
-		const bool	is_alive = next.holder.is_nobody() ? false : window_us > 0 || claim.is_alive;
+		int64_t		furthest_us = 0;
 
-		if (by_version ? claim.version != before.version : claim.generation != before.generation)
-			return Written::changed;
-		if (!by_version && claim.generation > 0 && next.granted_until_us < claim.granted_until_us && !next.holder.is_nobody())
-			return Written::refused;
-		claim = next;
+		for (int node = 0; node < max_nodes; node++)
+		{
+			if (rows.claims[node].holder.is_nobody())
+				continue;
+			furthest_us = std::max(furthest_us, clock_us() + rows.windows_us[node] +
+								   std::max<int64_t>(rows.claims[node].granted_until_us - rows.alive_until_us[node], 0));
+		}
+		return furthest_us;
+	}
+
+	/*
+	 * As snowflake_registry_write() does.  is_noted: the memory is told of the
+	 * commit; the process may be gone before that, but has given no answer then.
+	 */
+	Written write(Form form, const Holder &writer, const Claim &before, const Claim &next, int64_t window_us, bool is_noted) noexcept
+	{
+		const uint64_t node = next.node;
+		Claim	   &claim = rows.claims[node];
+		const int64_t version = claim.version;
+		int64_t		granted_until_us = next.granted_until_us;
+
+		if (by_version)
+		{
+			if (claim.version != before.version)
+				return Written::changed;
+		}
+		else
+		{
+			const bool	is_others = form == Form::assertion && claim.is_alive && !claim.holder.is_nobody() && !claim.holder.is(writer);
+			const Bounds bounds = {clock_us() + max_forward_jump_us, is_others && is_unsettled() ? furthest_of_others_us() : 0};
+			const Admission admission = admit(form, claim, writer.nonce, before.generation, next.generation,
+											  next.granted_until_us, bounds, &granted_until_us);
+
+			if (admission == Admission::changed)
+				return Written::changed;
+			if (admission != Admission::admitted)
+			{
+				is_out_of_bounds = next.granted_until_us > std::max(is_others ? bounds.furthest_of_others_us : INT64_MAX, claim.granted_until_us) ||
+					next.granted_until_us > std::max(bounds.furthest_us, claim.granted_until_us);
+				trace("the registry refuses to write node %" PRIu64 ": %d", node, static_cast<int>(admission));
+				coverage.refused++;
+				return Written::refused;
+			}
+		}
+
+		before_last = rows;
+		if (form == Form::assertion && claim.generation > 0)
+			claim.generation = next.generation;
+		else
+		{
+			const Holder holder = form == Form::claim ? writer : Holder{};
+
+			claim = next;
+			claim.holder = holder;
+			claim.is_alive = form == Form::claim;
+			rows.alive_until_us[node] = clock_us() + window_us;
+			if (form == Form::claim)
+				rows.windows_us[node] = window_us;
+			else
+				freed[node] = ++freed_count;
+		}
+		claim.granted_until_us = granted_until_us;
 		claim.version = version + 1;
-		claim.is_alive = is_alive;
-		if (!is_alive)
-			freed[next.node] = ++freed_count;
+		memory.drawn = std::max(memory.drawn, newest_write()) + 1;
+		rows.write_numbers[node] = memory.drawn;
+		if (is_noted)
+			memory.committed = std::max(memory.committed, memory.drawn);
 		trace("the registry has: node %" PRIu64 ", generation %" PRId64 ", holder %s, up to %" PRId64 " us",
 			  claim.node, claim.generation, claim.holder.is_nobody() ? "none" : claim.holder.nonce, claim.granted_until_us);
 		return Written::done;
@@ -142,13 +269,15 @@ Registry registry;
 
 /* What the registry may be set back to. */
 constexpr int max_snapshots = 4;
-Claim		snapshots[max_snapshots][max_nodes];
+Rows		snapshots[max_snapshots];
 
 /* Requests that are under way though their answer is not waited for any more. */
 struct Request
 {
 	bool		is_there;
-	int			incarnation;
+	int			connection;
+	Form		form;
+	Holder		writer;
 	Claim		before;
 	Claim		next;
 	int64_t		window_us;
@@ -169,8 +298,9 @@ struct Episode
 	uint64_t	node;
 	int64_t		start_us;
 	int64_t		confirmed_until_us;
-	int64_t		until_us;		/* the same, or where a release has set it back */
-	int			incarnation;	/* of the registry that has confirmed it last */
+	int64_t		issued_until_us;
+	int64_t		until_us;		/* what is confirmed, or, once nothing is issued any more, what was issued */
+	int			epoch;			/* of the registry that has confirmed it last, or was told of it */
 	bool		is_live;
 	bool		is_excused;
 };
@@ -209,8 +339,17 @@ void
 end_episode(Episode &episode) noexcept
 {
 	episode.is_live = false;
-	if (episode.incarnation != registry.incarnation && episode.until_us > registry.claims[episode.node].granted_until_us)
+	if (episode.epoch != registry.epoch && episode.until_us > registry.rows.claims[episode.node].granted_until_us)
 		excuse(episode);
+}
+
+/* Connections end, and with them the requests that are under way. */
+void
+restart_registry() noexcept
+{
+	registry.connection++;
+	for (Request &request : requests)
+		request.is_there = false;
 }
 
 /* What different servers were granted never overlaps. */
@@ -258,7 +397,7 @@ public:
 	void		flush_limit() noexcept;
 	void		set_limit(int64_t limit_us) noexcept;
 	int64_t		wait(int64_t ns, bool) noexcept;
-	int64_t		wait_for_grant(int64_t ns, bool first) noexcept;
+	int64_t		wait_for_grant(int64_t us, int64_t ns, bool first) noexcept;
 	void		clock_ahead(int64_t, int64_t) noexcept
 	{
 	}
@@ -276,6 +415,7 @@ public:
 	void		release() noexcept;
 
 private:
+	void		demand(int64_t us) noexcept;
 	void		check_locked(bool locked, const char *where) noexcept;
 	void		may_leave() noexcept;
 
@@ -289,6 +429,14 @@ private:
 static_assert(Environment<RegistryEnvironment>);
 
 using RegistryGenerator = Generator<SimAtomic, RegistryEnvironment>;
+
+/* What a crash of all processes but the postmaster leaves, where no process was writing it. */
+struct Kept
+{
+	bool		is_whole;
+	bool		is_usable;
+	Grant		grant;
+};
 
 struct Server
 {
@@ -322,10 +470,14 @@ struct Server
 	SharedState<SimAtomic> state;
 	uint64_t	newest_step;			/* returned */
 
-	/* In shared memory: what the registry has granted, as the backends see it. */
+	/* In shared memory: what the registry has granted, as the backends see it, and what they ask for. */
 	bool		is_usable;
 	Grant		shown;
 	bool		has_problem;
+	int64_t		demanded_until_us;
+
+	/* In the memory of the postmaster's whole life. */
+	Kept		kept;
 
 	/* The keeper's own. */
 	Holder		me;
@@ -341,7 +493,9 @@ struct Server
 	bool		is_overdue;
 	bool		has_expired;			/* since the turn's beginning */
 	bool		is_connected;
-	int			incarnation;			/* of the connection */
+	int			connection;				/* and the registry's epoch in it */
+	int			epoch;
+	bool		is_unheard;				/* an answer was missing, or the claim has changed */
 	bool		is_stopping;
 	bool		is_released;
 
@@ -375,6 +529,19 @@ int64_t
 begin_us(int64_t tick) noexcept
 {
 	return tick_begin_us(*layout, tick);
+}
+
+/* The end of the newest id's tick, or now where that is later. */
+int64_t
+position_us(Server &server, int64_t now_us) noexcept
+{
+	RegistryGenerator &generator = *server.keeper().generator;
+	uint64_t	step;
+	uint64_t	node;
+
+	if (!generator.newest(&step, &node))
+		return now_us;
+	return std::max(now_us, begin_us(generator.tick_of_step(step) + 1));
 }
 
 int64_t
@@ -432,6 +599,11 @@ RegistryEnvironment::prepare_limit() noexcept
 {
 	check_locked(false, "prepare_limit");
 	may_leave();
+
+	const int64_t us = position_us(*server_, server_->wall_ns() / ns_per_us);
+
+	if (server_->shown.granted_until_us - us < server_->window_us / 2)
+		demand(us);
 }
 
 void
@@ -480,9 +652,17 @@ RegistryEnvironment::wait(int64_t ns, bool) noexcept
 }
 
 int64_t
-RegistryEnvironment::wait_for_grant(int64_t ns, bool first) noexcept
+RegistryEnvironment::wait_for_grant(int64_t us, int64_t ns, bool first) noexcept
 {
+	demand(std::max(us, position_us(*server_, server_->wall_ns() / ns_per_us)));
 	return server_->has_problem ? 0 : wait(std::min(ns, 5 * ns_per_ms), first);
+}
+
+void
+RegistryEnvironment::demand(int64_t us) noexcept
+{
+	step();
+	server_->demanded_until_us = std::max(server_->demanded_until_us, us);
 }
 
 void
@@ -524,7 +704,7 @@ disconnect(Server &server) noexcept
 bool
 is_cut_off(const Server &server) noexcept
 {
-	return server.partitioned_until > current_round || server.incarnation != registry.incarnation;
+	return server.partitioned_until > current_round || server.connection != registry.connection;
 }
 
 bool
@@ -532,8 +712,12 @@ connect(Server &server) noexcept
 {
 	Fiber::pause();
 	if (server.partitioned_until > current_round || happens(20))
+	{
+		server.is_unheard = true;
 		return false;
-	server.incarnation = registry.incarnation;
+	}
+	server.connection = registry.connection;
+	server.epoch = registry.epoch;
 	server.is_connected = true;
 	return true;
 }
@@ -543,40 +727,52 @@ read(Server &server, uint64_t node, Claim *claim, RegistryTime *time) noexcept
 {
 	Fiber::pause();
 	if (is_cut_off(server) || happens(40))
+	{
+		server.is_unheard = true;
 		return false;
-	*claim = registry.claims[node];
+	}
 	*time = registry.time();
+	*claim = registry.rows.claims[node];
 	Fiber::pause();
+	server.is_unheard |= is_cut_off(server);
 	return !is_cut_off(server);
 }
 
 Written
-write(Server &server, const Claim &before, const Claim &next, int64_t window_us) noexcept
+lose_answer(Server &server) noexcept
+{
+	server.is_unheard = true;
+	coverage.unanswered++;
+	return Written::unknown;
+}
+
+Written
+write(Server &server, Form form, const Claim &before, const Claim &next, int64_t window_us) noexcept
 {
 	Written		written;
 
 	Fiber::pause();
 	if (is_cut_off(server) || happens(40))
-	{
-		coverage.unanswered++;
-		return Written::unknown;
-	}
+		return lose_answer(server);
 	if (happens(12))
 	{
-		Request	   &request = requests[world.random.below(max_requests)];
-
 		/* It is still to come, or never. */
-		request = {true, registry.incarnation, before, next, window_us};
-		coverage.unanswered++;
-		return Written::unknown;
+		requests[world.random.below(max_requests)] = {true, registry.connection, form, server.me, before, next, window_us};
+		return lose_answer(server);
 	}
-	written = registry.write(before, next, window_us);
+	if (happens(60))
+	{
+		(void) registry.write(form, server.me, before, next, window_us, false);
+		restart_registry();
+		return lose_answer(server);
+	}
+	server.is_unheard |= registry.rows.claims[next.node].version != before.version;
+	written = registry.write(form, server.me, before, next, window_us, true);
 	Fiber::pause();
 	if (is_cut_off(server) || happens(12))
 	{
 		trace("the answer is missing");
-		coverage.unanswered++;
-		return Written::unknown;
+		return lose_answer(server);
 	}
 	return written;
 }
@@ -585,18 +781,15 @@ write(Server &server, const Claim &before, const Claim &next, int64_t window_us)
  * The keeper, as in src/registry/keeper.cpp
  */
 
-int64_t
-position_us(Server &server) noexcept
+Need
+take_need(Server &server) noexcept
 {
-	int64_t		now = server.wall_ns() / ns_per_us;
-	int64_t		position = std::max(now, std::min(server.log.limit_us(), now + server.options.max_drift_us));
-	RegistryGenerator &generator = *server.keeper().generator;
-	uint64_t	step;
-	uint64_t	node;
+	step();
 
-	if (generator.newest(&step, &node))
-		position = std::max(position, begin_us(generator.tick_of_step(step) + 1));
-	return position;
+	const Need	need = {server.wall_ns() / ns_per_us, position_us(server, 0), server.demanded_until_us};
+
+	server.demanded_until_us = 0;
+	return need;
 }
 
 void
@@ -611,11 +804,32 @@ unlock_shared(Server &server) noexcept
 	server.keeper().environment.unlock();
 }
 
+/* Under the lock. */
+void
+keep_grant(Server &server) noexcept
+{
+	server.kept.is_whole = false;
+	step();
+	server.kept.is_usable = server.is_usable;
+	server.kept.grant = server.shown;
+	server.kept.is_whole = true;
+}
+
 void
 show_failure(Server &server) noexcept
 {
 	disconnect(server);
 	server.has_problem = true;
+}
+
+/* The registry has this server's claim up to there. */
+void
+confirm(const Server &server, const Grant &grant) noexcept
+{
+	Episode	   &episode = episodes[server.episode];
+
+	episode.confirmed_until_us = episode.until_us = grant.granted_until_us;
+	check_apart(episode);
 }
 
 void
@@ -630,18 +844,14 @@ publish(Server &server, const Grant &confirmed) noexcept
 		if (episode_count == max_episodes)
 			abort();
 		server.episode = episode_count++;
-		episodes[server.episode] = {server.number, server.life, confirmed.node, confirmed.start_us, 0, 0, 0, true, false};
+		episodes[server.episode] = {server.number, server.life, confirmed.node, confirmed.start_us, 0, 0, 0, 0, true, false};
 		coverage.grants++;
 	}
 	else
 		coverage.renewals++;
 
-	Episode	   &episode = episodes[server.episode];
-
-	episode.confirmed_until_us = episode.until_us = confirmed.granted_until_us;
-	episode.incarnation = server.incarnation;
-	check_apart(episode);
-
+	confirm(server, confirmed);
+	episodes[server.episode].epoch = server.epoch;
 	if (is_new)
 		(void) server.keeper().generator->revoke();
 	server.grant = confirmed;
@@ -651,6 +861,7 @@ publish(Server &server, const Grant &confirmed) noexcept
 	lock_shared(server);
 	server.shown = confirmed;
 	server.is_usable = true;
+	keep_grant(server);
 	unlock_shared(server);
 	if (!is_new)
 		server.keeper().generator->extend(confirmed.granted_until_us);
@@ -660,11 +871,44 @@ publish(Server &server, const Grant &confirmed) noexcept
 int64_t
 take_back(Server &server) noexcept
 {
+	int64_t		issued_until_us;
+
 	lock_shared(server);
 	server.is_usable = false;
+	keep_grant(server);
 	unlock_shared(server);
 	server.is_claimed = false;
-	return server.keeper().generator->revoke();
+	issued_until_us = server.keeper().generator->revoke();
+	if (server.episode != none)
+	{
+		Episode	   &episode = episodes[server.episode];
+
+		/* From here on the rest may be given to others. */
+		episode.until_us = std::max(episode.start_us, episode.issued_until_us);
+	}
+	return issued_until_us;
+}
+
+/* The keeper, or who comes after it, has this to tell the registry; what it had before it forgets. */
+void
+keep_lost(Server &server, int64_t issued_until_us) noexcept
+{
+	server.lost_grant = used_up(server.grant, issued_until_us);
+	server.is_assertion_due = true;
+	if (server.lost_episode != none)
+		end_episode(episodes[server.lost_episode]);
+	server.lost_episode = server.episode;
+	server.episode = none;
+}
+
+void
+remember_asked(Server &server, int64_t until_us) noexcept
+{
+	server.grant.asked_until_us = std::max(server.grant.asked_until_us, until_us);
+	lock_shared(server);
+	server.shown = server.grant;
+	keep_grant(server);
+	unlock_shared(server);
 }
 
 bool
@@ -689,12 +933,12 @@ choose_number(Server &server, int64_t until_us, uint64_t *node) noexcept
 		show_failure(server);
 		return false;
 	}
-	for (const Claim &claim : registry.claims)
+	for (const Claim &claim : registry.rows.claims)
 	{
 		if (claim.generation > 0)
 			list[count++] = {claim.node, claim.granted_until_us, registry.freed[claim.node], claim.holder.is_nobody() || !claim.is_alive};
 	}
-	if (choose_node(list, count, static_cast<uint64_t>(layout->max_node()), until_us, node))
+	if (choose_node(list, count, static_cast<uint64_t>(layout->max_node()), server.wall_ns() / ns_per_us, until_us, node))
 		return true;
 	server.has_problem = true;
 	return false;
@@ -710,6 +954,9 @@ claim(Server &server) noexcept
 
 	if (!choose_number(server, until_us, &node))
 		return;
+
+	const Need	need = {server.wall_ns() / ns_per_us, position_us(server, 0), 0};
+
 	for (int i = 0; i < tries_per_turn; i++)
 	{
 		Claim		known;
@@ -730,7 +977,7 @@ claim(Server &server) noexcept
 			return;
 		}
 
-		Verdict		verdict = decide_grant(known, time, server.me, position_us(server), server.window_us, &next, &wanted);
+		Verdict		verdict = decide_grant(known, time, server.me, need, server.window_us, &next, &wanted);
 
 		if (verdict == Verdict::too_far && server.wanted_node == automatic && known.generation > 0 && until_us == INT64_MAX)
 		{
@@ -747,7 +994,7 @@ claim(Server &server) noexcept
 			server.has_problem = true;
 			return;
 		}
-		switch (write(server, known, next, server.window_us))
+		switch (write(server, Form::claim, known, next, server.window_us))
 		{
 			case Written::done:
 				publish(server, wanted);
@@ -774,16 +1021,31 @@ claim(Server &server) noexcept
 }
 
 void
-lose(Server &server) noexcept
+lose(Server &server, const Claim &known) noexcept
 {
 	trace("server %d has lost node %" PRIu64, server.number, server.grant.node);
 	coverage.losses++;
-	(void) take_back(server);
-	server.lost_grant = server.grant;
-	server.is_assertion_due = true;
-	server.lost_episode = server.episode;
-	server.episode = none;
+	check(!known.holder.is(server.me) || registry.epoch > 0, "server %d loses what nobody else was granted", server.number);
+	keep_lost(server, take_back(server));
 	server.has_problem = true;
+}
+
+/* What lies further ahead than the registry may be told of, it does not know. */
+void
+excuse_out_of_bounds(int episode) noexcept
+{
+	if (episode == none || !registry.is_out_of_bounds)
+		return;
+	coverage.out_of_bounds += !episodes[episode].is_excused;
+	excuse(episodes[episode]);
+}
+
+/* The registry that the server has spoken to knows how far this holding went. */
+void
+set_told(const Server &server, Episode &episode) noexcept
+{
+	episode.epoch = server.epoch;
+	end_episode(episode);
 }
 
 bool
@@ -794,7 +1056,6 @@ assert_lost_grant(Server &server) noexcept
 		Claim		known;
 		Claim		next;
 		RegistryTime time;
-		Written		written;
 
 		if (!read(server, server.lost_grant.node, &known, &time))
 		{
@@ -804,32 +1065,35 @@ assert_lost_grant(Server &server) noexcept
 		server.is_assertion_due = decide_assertion(known, server.lost_grant, &next);
 		if (!server.is_assertion_due)
 		{
-			Episode	   &episode = episodes[server.lost_episode];
-
-			episode.is_live = false;
+			if (server.lost_episode != none)
+				set_told(server, episodes[server.lost_episode]);
 			server.lost_episode = none;
-			/* In the registry that was read; another may have taken its place since. */
-			check(episode.is_excused || server.incarnation != registry.incarnation ||
-				  known.granted_until_us >= episode.until_us, "the registry does not know how far a lost claim went");
-			if (server.incarnation != registry.incarnation)
-				end_episode(episode);
 			return true;
 		}
 		trace("server %d tells how far it was granted node %" PRIu64, server.number, server.lost_grant.node);
 		coverage.assertions++;
-		written = write(server, known, next, 0);
-		if (written == Written::unknown || written == Written::refused)
+		switch (write(server, Form::assertion, known, next, 0))
 		{
-			show_failure(server);
-			return false;
+			case Written::unknown:
+				show_failure(server);
+				return false;
+			case Written::refused:
+				excuse_out_of_bounds(server.lost_episode);
+				return true;
+			case Written::done:
+			case Written::changed:
+				continue;
 		}
 	}
-	return false;
+	return true;
 }
 
 void
 renew(Server &server) noexcept
 {
+	Need		need = take_need(server);
+	bool		is_too_far = false;
+
 	server.has_expired = false;
 	for (int i = 0; i < tries_per_turn; i++)
 	{
@@ -845,14 +1109,24 @@ renew(Server &server) noexcept
 			return;
 		}
 		adopt(known, server.me, &server.grant);
-		coverage.adopted += server.grant.generation != generation;
+		if (server.grant.generation != generation)
+		{
+			coverage.adopted++;
+			confirm(server, server.grant);
+		}
 
-		Verdict		verdict = decide_renewal(known, time, server.me, position_us(server), server.window_us, server.is_overdue,
-											 server.grant, &next, &renewed);
+		const bool	was_overdue = server.is_overdue;
+		Verdict		verdict = decide_renewal(known, time, server.me, need, server.window_us, was_overdue, server.grant, &next, &renewed);
 
+		if (verdict == Verdict::too_far && need.demanded_until_us != 0)
+		{
+			is_too_far = true;
+			need.demanded_until_us = 0;
+			verdict = decide_renewal(known, time, server.me, need, server.window_us, was_overdue, server.grant, &next, &renewed);
+		}
 		if (verdict == Verdict::held)
 		{
-			lose(server);
+			lose(server, known);
 			return;
 		}
 		if (verdict != Verdict::write)
@@ -860,22 +1134,21 @@ renew(Server &server) noexcept
 			server.has_problem = true;
 			return;
 		}
-		const bool	was_overdue = server.is_overdue;
-
-		switch (write(server, known, next, server.window_us))
+		remember_asked(server, next.granted_until_us);
+		switch (write(server, Form::claim, known, next, server.window_us))
 		{
 			case Written::done:
 				publish(server, renewed);
+				server.has_problem = is_too_far;
 				if (was_overdue && time.unsettled_us > 0)
 					server.is_overdue = server.has_problem = true;
 				return;
 			case Written::changed:
 				continue;
-			case Written::unknown:
-				server.grant.asked_until_us = std::max(server.grant.asked_until_us, next.granted_until_us);
-				show_failure(server);
-				return;
 			case Written::refused:
+				excuse_out_of_bounds(server.episode);
+				[[fallthrough]];
+			case Written::unknown:
 				show_failure(server);
 				return;
 		}
@@ -886,22 +1159,19 @@ renew(Server &server) noexcept
 void
 release(Server &server) noexcept
 {
-	bool		is_pending = !server.is_claimed && server.is_grant_pending;
+	const bool	was_claimed = server.is_claimed;
+	const bool	is_pending = !server.is_claimed && server.is_grant_pending;
 	int64_t		issued_until_us;
 
-	if (!server.is_claimed && !is_pending)
+	if (!server.is_claimed && !is_pending && !server.is_assertion_due)
 		return;
 	issued_until_us = take_back(server);
-	if (server.episode != none)
-	{
-		Episode	   &episode = episodes[server.episode];
-
-		/* From here on the registry may give the rest to others. */
-		episode.until_us = std::min(episode.until_us, std::max(episode.start_us, issued_until_us));
-		end_episode(episode);
-		server.episode = none;
-	}
 	(void) (server.is_connected || connect(server));
+	if (server.is_connected && server.is_assertion_due)
+		(void) assert_lost_grant(server);
+	if (!was_claimed && !is_pending)
+		return;
+	server.is_unheard = false;
 	for (int i = 0; i < tries_per_turn && server.is_connected; i++)
 	{
 		Claim		known;
@@ -916,14 +1186,23 @@ release(Server &server) noexcept
 			server.grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0, 0};
 		adopt(known, server.me, &server.grant);
 		if (!decide_release(known, server.me, issued_until_us, server.grant, &next))
-			break;
+		{
+			keep_lost(server, issued_until_us);
+			(void) assert_lost_grant(server);
+			return;
+		}
 
-		Written		written = write(server, known, next, 0);
+		Written		written = write(server, Form::release, known, next, 0);
 
 		coverage.releases += written == Written::done;
+		if (written == Written::refused)
+			excuse_out_of_bounds(server.episode);
 		if (written != Written::changed)
 			break;
 	}
+	/* What a registry does with what it was told is its own affair. */
+	if (server.episode != none && server.is_connected && !server.is_unheard)
+		set_told(server, episodes[server.episode]);
 }
 
 void
@@ -936,7 +1215,7 @@ take_turn(Server &server) noexcept
 		server.is_released = true;
 		return;
 	}
-	if (server.is_connected && server.incarnation != registry.incarnation)
+	if (server.is_connected && server.connection != registry.connection)
 		disconnect(server);
 	if (!server.is_connected && !connect(server))
 	{
@@ -990,6 +1269,7 @@ check_issued(Server &server, const RegistryGenerator &generator, const Taken &ta
 	}
 	if (run_count == max_runs)
 		abort();
+	episodes[episode].issued_until_us = std::max(episodes[episode].issued_until_us, begin_us(tick + 1));
 	runs[run_count++] = {server.number, taken.node, taken.first_step, taken.count, episode};
 	server.newest_step = std::max(server.newest_step, last);
 	server.issued_end_us = std::max(server.issued_end_us, begin_us(tick + 1));
@@ -1048,20 +1328,8 @@ job(int number) noexcept
  */
 
 void
-begin_life(Server &server) noexcept
+begin_processes(Server &server) noexcept
 {
-	server.life++;
-	server.is_up = true;
-	server.lock_holder = nobody;
-	server.state.initialize();
-	server.newest_step = 0;
-	server.is_usable = server.has_problem = false;
-	server.shown = server.grant = server.lost_grant = {};
-	server.is_claimed = server.is_assertion_due = server.is_grant_pending = false;
-	server.is_connected = server.is_stopping = server.is_released = false;
-	server.episode = server.lost_episode = none;
-	memset(&server.me, 0, sizeof(server.me));
-	snprintf(server.me.nonce, sizeof(server.me.nonce), "server-%d-life-%d", server.number, server.life);
 	for (int i = 0; i < fibers_per_server; i++)
 	{
 		Server::Process &process = server.processes[i];
@@ -1073,9 +1341,28 @@ begin_life(Server &server) noexcept
 	}
 }
 
-/* The server is gone, and all that was in its memory. */
 void
-end_life(Server &server) noexcept
+begin_life(Server &server) noexcept
+{
+	server.life++;
+	server.is_up = true;
+	server.lock_holder = nobody;
+	server.state.initialize();
+	server.newest_step = 0;
+	server.is_usable = server.has_problem = false;
+	server.demanded_until_us = 0;
+	server.shown = server.grant = server.lost_grant = {};
+	server.kept = {true, false, {}};
+	server.is_claimed = server.is_assertion_due = server.is_grant_pending = false;
+	server.is_connected = server.is_stopping = server.is_released = false;
+	server.episode = server.lost_episode = none;
+	memset(&server.me, 0, sizeof(server.me));
+	snprintf(server.me.nonce, sizeof(server.me.nonce), "server-%d-life-%d", server.number, server.life);
+	begin_processes(server);
+}
+
+void
+end_processes(Server &server) noexcept
 {
 	world.steps_left = 0;
 	for (Server::Process &process : server.processes)
@@ -1083,6 +1370,13 @@ end_life(Server &server) noexcept
 		process.fiber.kill();
 		process.environment.release();
 	}
+}
+
+/* The server is gone, and all that was in its memory. */
+void
+end_life(Server &server) noexcept
+{
+	end_processes(server);
 	for (int episode : {server.episode, server.lost_episode})
 	{
 		if (episode != none)
@@ -1094,12 +1388,8 @@ end_life(Server &server) noexcept
 
 /* Another keeper after one that has ended otherwise than by a stop: it has what is in shared memory. */
 void
-restart_keeper(Server &server) noexcept
+begin_keeper(Server &server) noexcept
 {
-	Server::Process &keeper = server.keeper();
-
-	if (!keeper.fiber.idle())
-		return;
 	if (server.lost_episode != none)
 		end_episode(episodes[server.lost_episode]);
 	if (!server.is_usable && server.episode != none)
@@ -1108,41 +1398,89 @@ restart_keeper(Server &server) noexcept
 	if (!server.is_usable)
 		server.episode = none;
 	server.grant = server.shown;
-	server.grant.asked_until_us = INT64_MAX;
+	server.grant.told_until_us = std::max(server.grant.told_until_us, std::min(server.log.limit_us(), server.grant.granted_until_us));
 	server.is_claimed = server.is_usable;
 	server.is_assertion_due = server.is_grant_pending = false;
 	server.is_overdue = true;
 	server.is_connected = false;
 }
 
-/* The registry is what it was some time ago, or is only started anew. */
+/*
+ * All processes are gone, but the postmaster starts them again: the memory is new,
+ * as initialize() in src/postgres/shared.cpp makes it.
+ */
+void
+crash_processes(Server &server) noexcept
+{
+	trace("server %d loses all its processes", server.number);
+	end_processes(server);
+	server.log.cut(static_cast<int>(world.random.between(server.log.flushed(), server.log.written())));
+	if (!server.kept.is_whole)
+	{
+		coverage.torn++;
+		end_life(server);
+		begin_life(server);
+		return;
+	}
+	coverage.process_crashes++;
+	coverage.gone_on += server.kept.is_usable;
+	server.lock_holder = nobody;
+	server.state.initialize();
+	server.has_problem = false;
+	server.demanded_until_us = 0;
+	server.is_usable = server.kept.is_usable;
+	server.shown = server.kept.grant;
+	begin_processes(server);
+	begin_keeper(server);
+}
+
+/* Rows that were there some time ago, or none at all. */
+void
+pick_backup() noexcept
+{
+	switch (world.random.below(8))
+	{
+		case 0:
+			trace("the registry has forgotten all");
+			registry.forget();
+			break;
+		case 1:
+			{
+				const int64_t incarnation = registry.rows.incarnation;
+
+				trace("the registry has forgotten all claims");
+				registry.forget();
+				registry.rows.incarnation = incarnation;
+			}
+			break;
+		case 2:
+			trace("the registry has forgotten the newest write");
+			registry.rows = registry.before_last;
+			break;
+		default:
+			trace("the registry is restored");
+			registry.rows = snapshots[world.random.below(max_snapshots)];
+			break;
+	}
+}
+
+/* The registry is what it was some time ago, or its machine was started anew. */
 void
 restore(bool is_older) noexcept
 {
-	registry.incarnation++;
-	registry.is_unsettled = true;
-	for (Request &request : requests)
-		request.is_there = false;
+	restart_registry();
+	registry.epoch++;
 	for (Server &server : servers)
-	{
 		server.is_late = world.random.one_in(8);
-		/* It will be, when the registry has settled. */
-		server.is_pending_overdue = true;
+	coverage.restores++;
+	if (!is_older || world.random.one_in(4))
+	{
+		trace("the registry's memory is lost");
+		registry.memory = {};
 	}
 	if (!is_older)
 		return;
-	coverage.restores++;
-	if (world.random.one_in(8))
-	{
-		trace("the registry has forgotten all");
-		for (int node = 0; node < max_nodes; node++)
-			registry.claims[node] = Registry::unknown_claim(node);
-	}
-	else
-	{
-		trace("the registry is restored");
-		memcpy(registry.claims, snapshots[world.random.below(max_snapshots)], sizeof(registry.claims));
-	}
+	pick_backup();
 	for (int i = 0; i < episode_count; i++)
 	{
 		Episode	   &episode = episodes[i];
@@ -1156,23 +1494,26 @@ restore(bool is_older) noexcept
 void
 try_to_settle() noexcept
 {
-	if (!registry.is_unsettled)
+	if (!registry.is_unsettled())
 		return;
 	for (Server &server : servers)
 	{
 		for (int i : {server.episode, server.lost_episode})
 		{
-			if (i == none || episodes[i].is_excused || (i == server.episode && episodes[i].incarnation == registry.incarnation))
+			if (i == none || episodes[i].is_excused || (i == server.episode && episodes[i].epoch == registry.epoch))
 				continue;
 			if (!server.is_late || is_settling)
 				return;
-			if (episodes[i].until_us > registry.claims[episodes[i].node].granted_until_us || i == server.episode)
+			if (episodes[i].until_us > registry.rows.claims[episodes[i].node].granted_until_us || i == server.episode)
 				excuse(episodes[i]);
 		}
 	}
 	trace("the registry has settled");
-	registry.is_unsettled = false;
+	registry.settled = registry.rows.incarnation;
 	coverage.settled++;
+	/* It takes as long as a claim counts as alive. */
+	for (Server &server : servers)
+		server.is_pending_overdue = true;
 }
 
 enum class Event
@@ -1180,6 +1521,7 @@ enum class Event
 	set_clock,
 	set_right,
 	crash,
+	crash_processes,
 	stop,
 	restart_keeper,
 	partition,
@@ -1189,10 +1531,11 @@ enum class Event
 	snapshot,
 	restore,
 	restart_registry,
+	restart_machine,
 	settle,
 	set_registry_clock,
 };
-constexpr int event_count = 14;
+constexpr int event_count = 16;
 
 int			event_weights[event_count];
 int			event_one_in;
@@ -1230,12 +1573,16 @@ event() noexcept
 			server.log.cut(static_cast<int>(random.between(server.log.flushed(), server.log.written())));
 			server.down_until = current_round + random.below(40);
 			break;
+		case Event::crash_processes:
+			if (server.is_up && !server.is_stopping)
+				crash_processes(server);
+			break;
 		case Event::stop:
 			server.is_stopping = server.is_up;
 			break;
 		case Event::restart_keeper:
-			if (server.is_up && !server.is_stopping)
-				restart_keeper(server);
+			if (server.is_up && !server.is_stopping && server.keeper().fiber.idle())
+				begin_keeper(server);
 			break;
 		case Event::partition:
 			server.partitioned_until = current_round + random.between(5, 80);
@@ -1249,7 +1596,7 @@ event() noexcept
 
 				for (Server &holder : servers)
 				{
-					if (registry.claims[node].holder.is(holder.me))
+					if (registry.rows.claims[node].holder.is(holder.me))
 						holder.is_overdue = holder.has_expired = holder.is_pending_overdue = true;
 				}
 				registry.set_dead(node);
@@ -1259,20 +1606,25 @@ event() noexcept
 			{
 				Request	   &request = requests[random.below(max_requests)];
 
-				if (!request.is_there || request.incarnation != registry.incarnation)
+				if (!request.is_there)
 					return;
 				trace("a request comes late");
 				request.is_there = false;
-				coverage.late += registry.write(request.before, request.next, request.window_us) == Written::done;
+				coverage.late += registry.write(request.form, request.writer, request.before, request.next, request.window_us, true) == Written::done;
 			}
 			break;
 		case Event::snapshot:
-			memcpy(snapshots[random.below(max_snapshots)], registry.claims, sizeof(registry.claims));
+			snapshots[random.below(max_snapshots)] = registry.rows;
 			break;
 		case Event::restore:
 			restore(true);
 			break;
 		case Event::restart_registry:
+			trace("the registry is started again");
+			coverage.restarts++;
+			restart_registry();
+			break;
+		case Event::restart_machine:
 			restore(false);
 			break;
 		case Event::settle:
@@ -1367,9 +1719,9 @@ settle() noexcept
 		process.stalled_until = 0;
 	for (int node = 0; node < max_nodes; node++)
 	{
-		if (!registry.claims[node].holder.is(server.me))
+		if (!registry.rows.claims[node].holder.is(server.me))
 			registry.set_dead(static_cast<uint64_t>(node));
-		furthest_us = std::max(furthest_us, registry.claims[node].granted_until_us);
+		furthest_us = std::max(furthest_us, registry.rows.claims[node].granted_until_us);
 	}
 	furthest_us = std::max({furthest_us, server.log.limit_us(), server.grant.granted_until_us, server.issued_end_us,
 							server.wall_ns() / ns_per_us});
@@ -1419,7 +1771,7 @@ run_history(uint64_t seed) noexcept
 		weight = random.one_in(2) ? 1 + static_cast<int>(random.below(8)) : 0;
 	event_weights[static_cast<int>(Event::settle)] = 8;
 	if (random.one_in(3))
-		event_weights[static_cast<int>(Event::restore)] = event_weights[static_cast<int>(Event::restart_registry)] = 0;
+		event_weights[static_cast<int>(Event::restore)] = event_weights[static_cast<int>(Event::restart_machine)] = 0;
 	layout = &layouts[random.below(static_cast<int64_t>(std::size(layouts)))];
 	right_ns = (layout->epoch_us + random.between(1000, 1000000) * us_per_ms) * ns_per_us - world.boot_ns;
 
@@ -1427,8 +1779,8 @@ run_history(uint64_t seed) noexcept
 	registry.by_version = random.one_in(2);
 	registry.offset_ns = right_ns + random.between(-20, 20) * ns_per_ms;
 	registry.max_forward_jump_us = random.one_in(4) ? 100 * us_per_ms : 10000 * us_per_ms;
-	for (Claim (&snapshot)[max_nodes] : snapshots)
-		memcpy(snapshot, registry.claims, sizeof(registry.claims));
+	for (Rows &snapshot : snapshots)
+		snapshot = registry.rows;
 	for (Request &request : requests)
 		request.is_there = false;
 
@@ -1520,7 +1872,10 @@ main(int argc, char **argv)
 	printf("%" PRId64 " ids, %" PRId64 " refused for want of a grant; %" PRId64 " grants, %" PRId64 " renewals, %" PRId64 " releases, "
 		   "%" PRId64 " losses, %" PRId64 " assertions; %" PRId64 " answers missing, %" PRId64 " adopted, %" PRId64 " requests late\n",
 		   c.ids, c.ungranted, c.grants, c.renewals, c.releases, c.losses, c.assertions, c.unanswered, c.adopted, c.late);
-	printf("%" PRId64 " crashes, %" PRId64 " clean stops; %" PRId64 " registries restored, %" PRId64 " settled, %" PRId64 " grants excused\n",
-		   c.crashes, c.stops, c.restores, c.settled, c.excused);
+	printf("%" PRId64 " crashes, %" PRId64 " of all processes, %" PRId64 " with a claim to go on with, %" PRId64 " with a torn record; %" PRId64 " clean stops\n",
+		   c.crashes, c.process_crashes, c.gone_on, c.torn, c.stops);
+	printf("%" PRId64 " registries restarted, %" PRId64 " restored, %" PRId64 " noticed, %" PRId64 " settled; %" PRId64 " writes refused, "
+		   "%" PRId64 " grants excused, %" PRId64 " for the bounds of what may be told\n",
+		   c.restarts, c.restores, c.noticed, c.settled, c.refused, c.excused, c.out_of_bounds);
 	return 0;
 }

@@ -381,7 +381,7 @@ public:
 		return world.boot_ns - start;
 	}
 
-	int64_t		wait_for_grant(int64_t ns, bool first) noexcept
+	int64_t		wait_for_grant(int64_t, int64_t ns, bool first) noexcept
 	{
 		return wait(ns, first);
 	}
