@@ -175,9 +175,13 @@ struct Registry
 		return rows.incarnation != settled;
 	}
 
+	/* What somebody has read, he may rely upon: the memory is told of it, too. */
 	RegistryTime time() noexcept
 	{
-		return {clock_us(), max_forward_jump_us, is_unsettled() ? 1000 : 0, "", false};
+		const bool	unsettled = is_unsettled();
+
+		memory.committed = std::max(memory.committed, newest_write());
+		return {clock_us(), max_forward_jump_us, unsettled ? 1000 : 0, "", false};
 	}
 
 	void set_dead(uint64_t node) noexcept

@@ -18,8 +18,29 @@ namespace
 {
 
 constexpr int64_t window = 100;
-constexpr RegistryTime settled = {1000, 1000000, 0};
-constexpr RegistryTime unsettled = {1000, 1000000, 1};
+constexpr RegistryTime settled = {1000, 1000000, 0, "", false};
+constexpr RegistryTime unsettled = {1000, 1000000, 1, "", false};
+constexpr RegistryTime other_layout = {1000, 1000000, 0, "another", true};
+
+/* A registry that grants no further than this past its clock, which reads 1000. */
+constexpr RegistryTime
+strict_by(int64_t max_forward_jump)
+{
+	return {1000, max_forward_jump, 0, "", false};
+}
+
+/* Ids were issued up to there, by a clock that stands at 0; or nothing was, and the clock reads that. */
+constexpr Need
+issued(int64_t until)
+{
+	return {0, until, 0};
+}
+
+constexpr Need
+clock_at(int64_t now)
+{
+	return {now, 0, 0};
+}
 
 Holder
 holder_of(const std::string &nonce)
@@ -60,15 +81,15 @@ struct Granting
 	Grant		grant{};
 	Verdict		verdict;
 
-	Granting(const Claim &claim, int64_t wanted_from, const RegistryTime &registry = settled)
-		: verdict(decide_grant(claim, registry, me, wanted_from, window, &next, &grant))
+	Granting(const Claim &claim, const Need &need, const RegistryTime &registry = settled)
+		: verdict(decide_grant(claim, registry, me, need, window, &next, &grant))
 	{
 	}
 };
 
 TEST(Grant, of_a_number_that_nobody_had_starts_anywhere)
 {
-	Granting	granting(unknown_claim, 500);
+	Granting	granting(unknown_claim, issued(500));
 
 	ASSERT_EQ(granting.verdict, Verdict::write);
 	EXPECT_TRUE(are_equal(granting.next, {7, 1, 600, false, settled.clock_us, me, 0}));
@@ -85,7 +106,7 @@ TEST(Grant, starts_at_the_fence_whatever_the_clock)
 	{
 		for (const Holder &holder : {nobody, other, me})
 		{
-			Granting	granting(claim_of(holder, 4, 700, false), wanted_from);
+			Granting	granting(claim_of(holder, 4, 700, false), issued(wanted_from));
 
 			ASSERT_EQ(granting.verdict, Verdict::write);
 			EXPECT_EQ(granting.grant.start_us, 700);
@@ -101,21 +122,21 @@ TEST(Grant, starts_at_the_fence_whatever_the_clock)
 
 TEST(Grant, is_refused_while_another_holder_is_alive)
 {
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), 500).verdict, Verdict::held);
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), 500, unsettled).verdict, Verdict::held);
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), 5000).verdict, Verdict::held);
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, false), 500).verdict, Verdict::write);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(500)).verdict, Verdict::held);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(500), unsettled).verdict, Verdict::held);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(5000)).verdict, Verdict::held);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, false), issued(500)).verdict, Verdict::write);
 }
 
 TEST(Grant, is_not_refused_by_a_claim_that_nobody_holds)
 {
-	EXPECT_EQ(Granting(claim_of(nobody, 4, 700, true), 500).verdict, Verdict::write);
+	EXPECT_EQ(Granting(claim_of(nobody, 4, 700, true), issued(500)).verdict, Verdict::write);
 }
 
 TEST(Grant, of_a_number_that_is_ones_own_starts_at_the_fence_too)
 {
 	/* After a request whose answer is missing. */
-	Granting	granting(claim_of(me, 4, 700, true), 500);
+	Granting	granting(claim_of(me, 4, 700, true), issued(500));
 
 	ASSERT_EQ(granting.verdict, Verdict::write);
 	EXPECT_EQ(granting.grant.start_us, 700);
@@ -124,27 +145,51 @@ TEST(Grant, of_a_number_that_is_ones_own_starts_at_the_fence_too)
 
 TEST(Grant, is_refused_until_the_registry_has_settled)
 {
-	EXPECT_EQ(Granting(unknown_claim, 500, unsettled).verdict, Verdict::unsettled);
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, false), 500, unsettled).verdict, Verdict::unsettled);
-	EXPECT_EQ(Granting(claim_of(me, 4, 700, true), 500, unsettled).verdict, Verdict::unsettled);
+	EXPECT_EQ(Granting(unknown_claim, issued(500), unsettled).verdict, Verdict::unsettled);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, false), issued(500), unsettled).verdict, Verdict::unsettled);
+	EXPECT_EQ(Granting(claim_of(me, 4, 700, true), issued(500), unsettled).verdict, Verdict::unsettled);
 }
 
 TEST(Grant, is_refused_where_its_fence_lies_too_far_ahead)
 {
-	constexpr RegistryTime strict = {1000, 200, 0};
+	constexpr RegistryTime strict = strict_by(200);
 
-	EXPECT_EQ(Granting(unknown_claim, 1100, strict).verdict, Verdict::write);
-	EXPECT_EQ(Granting(unknown_claim, 1101, strict).verdict, Verdict::too_far);
-	EXPECT_EQ(Granting(claim_of(other, 4, 1101, false), 500, strict).verdict, Verdict::too_far);
+	EXPECT_EQ(Granting(unknown_claim, issued(1100), strict).verdict, Verdict::write);
+	EXPECT_EQ(Granting(unknown_claim, issued(1101), strict).verdict, Verdict::too_far);
+	EXPECT_EQ(Granting(claim_of(other, 4, 1101, false), issued(500), strict).verdict, Verdict::too_far);
 }
 
 TEST(Grant, is_for_no_longer_than_half_of_what_the_registry_grants)
 {
-	constexpr RegistryTime strict = {1000, 120, 0};
+	constexpr RegistryTime strict = strict_by(120);
 
-	EXPECT_EQ(Granting(unknown_claim, 1000, strict).grant.granted_until_us, 1060);
-	EXPECT_EQ(Granting(unknown_claim, 1060, strict).verdict, Verdict::write);
-	EXPECT_EQ(Granting(unknown_claim, 1061, strict).verdict, Verdict::too_far);
+	EXPECT_EQ(Granting(unknown_claim, issued(1000), strict).grant.granted_until_us, 1060);
+	EXPECT_EQ(Granting(unknown_claim, issued(1060), strict).verdict, Verdict::write);
+	EXPECT_EQ(Granting(unknown_claim, issued(1061), strict).verdict, Verdict::too_far);
+}
+
+TEST(Grant, follows_the_clock_that_is_behind)
+{
+	/* A clock that is ahead of the registry's leaves no trace by itself. */
+	EXPECT_EQ(Granting(unknown_claim, clock_at(900)).grant.granted_until_us, 1000);
+	EXPECT_EQ(Granting(unknown_claim, clock_at(1000)).grant.granted_until_us, 1100);
+	EXPECT_EQ(Granting(unknown_claim, clock_at(5000)).grant.granted_until_us, 1100);
+	EXPECT_EQ(Granting(unknown_claim, clock_at(5000), strict_by(200)).verdict, Verdict::write);
+}
+
+TEST(Grant, follows_what_ids_need)
+{
+	EXPECT_EQ(Granting(unknown_claim, {0, 1500, 0}).grant.granted_until_us, 1600);
+	EXPECT_EQ(Granting(unknown_claim, {0, 0, 1500}).grant.granted_until_us, 1600);
+	EXPECT_EQ(Granting(unknown_claim, {5000, 1200, 1500}).grant.granted_until_us, 1600);
+	EXPECT_EQ(Granting(unknown_claim, {900, 0, 300}).grant.granted_until_us, 1000);
+}
+
+TEST(Grant, is_refused_where_the_group_has_another_layout)
+{
+	EXPECT_EQ(Granting(unknown_claim, issued(500), other_layout).verdict, Verdict::other_layout);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(500), other_layout).verdict, Verdict::other_layout);
+	EXPECT_EQ(Granting(claim_of(me, 4, 700, true), issued(500), other_layout).verdict, Verdict::other_layout);
 }
 
 /*
@@ -168,16 +213,16 @@ struct Renewing
 	Grant		grant{};
 	Verdict		verdict;
 
-	Renewing(const Claim &claim, int64_t position, const Grant &held = held_grant, const RegistryTime &registry = settled,
+	Renewing(const Claim &claim, const Need &need, const Grant &held = held_grant, const RegistryTime &registry = settled,
 			 bool is_overdue = false)
-		: verdict(decide_renewal(claim, registry, me, position, window, is_overdue, adopted(claim, held), &next, &grant))
+		: verdict(decide_renewal(claim, registry, me, need, window, is_overdue, adopted(claim, held), &next, &grant))
 	{
 	}
 };
 
 TEST(Renewal, extends_what_is_held)
 {
-	Renewing	renewing(claim_of(me, 5, 600, true), 550);
+	Renewing	renewing(claim_of(me, 5, 600, true), issued(550));
 
 	ASSERT_EQ(renewing.verdict, Verdict::write);
 	EXPECT_TRUE(are_equal(renewing.next, {7, 6, 650, false, 10, me, 0}));
@@ -190,63 +235,63 @@ TEST(Renewal, extends_what_is_held)
 
 TEST(Renewal, never_sets_the_fence_back)
 {
-	Renewing	behind(claim_of(me, 5, 600, true), 100);
+	Renewing	behind(claim_of(me, 5, 600, true), issued(100));
 
 	ASSERT_EQ(behind.verdict, Verdict::write);
 	EXPECT_EQ(behind.next.granted_until_us, 600);
 	EXPECT_EQ(behind.grant.granted_until_us, 600);
 
 	/* What was granted counts, where the registry knows less. */
-	EXPECT_EQ(Renewing(claim_of(me, 4, 550, true), 100).grant.granted_until_us, 600);
-	EXPECT_EQ(Renewing(claim_of(me, 4, 550, true), 100).next.granted_until_us, 600);
+	EXPECT_EQ(Renewing(claim_of(me, 4, 550, true), issued(100)).grant.granted_until_us, 600);
+	EXPECT_EQ(Renewing(claim_of(me, 4, 550, true), issued(100)).next.granted_until_us, 600);
 }
 
 TEST(Renewal, counts_from_the_start_where_the_clock_is_behind_that)
 {
-	EXPECT_EQ(Renewing(claim_of(me, 5, 510, true), 0, {7, 5, 500, 510, 0, 0}).grant.granted_until_us, 600);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 510, true), issued(0), {7, 5, 500, 510, 0, 0}).grant.granted_until_us, 600);
 }
 
 TEST(Renewal, goes_on_though_the_registry_held_the_holder_for_dead)
 {
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, false), 550).verdict, Verdict::write);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, false), issued(550)).verdict, Verdict::write);
 }
 
 TEST(Renewal, goes_on_before_the_registry_has_settled)
 {
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550, held_grant, unsettled).verdict, Verdict::write);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(550), held_grant, unsettled).verdict, Verdict::write);
 }
 
 TEST(Renewal, that_is_overdue_adds_no_time_until_the_registry_has_settled)
 {
-	Renewing	early(claim_of(me, 5, 600, true), 580, held_grant, unsettled, true);
+	Renewing	early(claim_of(me, 5, 600, true), issued(580), held_grant, unsettled, true);
 
 	ASSERT_EQ(early.verdict, Verdict::write);
 	EXPECT_TRUE(are_equal(early.next, {7, 6, 600, false, 10, me, 0}));
 	EXPECT_EQ(early.grant.granted_until_us, 600);
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 580, held_grant, settled, true).grant.granted_until_us, 680);
-	EXPECT_EQ(Renewing(claim_of(other, 6, 700, true), 550, held_grant, unsettled, true).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(580), held_grant, settled, true).grant.granted_until_us, 680);
+	EXPECT_EQ(Renewing(claim_of(other, 6, 700, true), issued(550), held_grant, unsettled, true).verdict, Verdict::held);
 }
 
 TEST(Renewal, of_what_is_anothers_is_refused)
 {
 	for (int64_t generation : {5, 6, 7, 100})
 	{
-		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), 550).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(other, generation, 700, false), 550).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(nobody, generation, 700, false), 550).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(nobody, generation, 500, false), 550).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), 550, uncertain_grant).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(other, generation, 400, true), 550, uncertain_grant).verdict, Verdict::held);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), issued(550)).verdict, Verdict::held);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 700, false), issued(550)).verdict, Verdict::held);
+		EXPECT_EQ(Renewing(claim_of(nobody, generation, 700, false), issued(550)).verdict, Verdict::held);
+		EXPECT_EQ(Renewing(claim_of(nobody, generation, 500, false), issued(550)).verdict, Verdict::held);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), issued(550), uncertain_grant).verdict, Verdict::held);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 400, true), issued(550), uncertain_grant).verdict, Verdict::held);
 	}
 }
 
 TEST(Renewal, of_a_copy_of_this_server_is_anothers)
 {
 	/* Both have the nonce; the other was faster. */
-	EXPECT_EQ(Renewing(claim_of(me, 6, 650, true), 560).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 6, 600, true), 560).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 7, 650, true), 560, uncertain_grant).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 6, 651, true), 560, uncertain_grant).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 6, 650, true), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 6, 600, true), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 7, 650, true), issued(560), uncertain_grant).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 6, 651, true), issued(560), uncertain_grant).verdict, Verdict::held);
 }
 
 TEST(Renewal, adopts_a_request_whose_answer_is_missing)
@@ -259,7 +304,7 @@ TEST(Renewal, adopts_a_request_whose_answer_is_missing)
 	EXPECT_EQ(grant.granted_until_us, 650);
 	EXPECT_EQ(grant.asked_until_us, 0);
 
-	Renewing	renewing(granted, 560, uncertain_grant);
+	Renewing	renewing(granted, issued(560), uncertain_grant);
 
 	ASSERT_EQ(renewing.verdict, Verdict::write);
 	EXPECT_EQ(renewing.grant.generation, 7);
@@ -268,7 +313,7 @@ TEST(Renewal, adopts_a_request_whose_answer_is_missing)
 	EXPECT_EQ(renewing.grant.asked_until_us, 0);
 
 	/* Or that was not carried out. */
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 560, uncertain_grant).verdict, Verdict::write);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(560), uncertain_grant).verdict, Verdict::write);
 }
 
 TEST(Renewal, adopts_two_requests_whose_answers_are_missing_one_after_another)
@@ -276,7 +321,7 @@ TEST(Renewal, adopts_two_requests_whose_answers_are_missing_one_after_another)
 	Grant		grant = adopted(claim_of(me, 6, 650, true), uncertain_grant);
 
 	grant.asked_until_us = 700;
-	EXPECT_EQ(Renewing(claim_of(me, 7, 700, true), 610, grant).verdict, Verdict::write);
+	EXPECT_EQ(Renewing(claim_of(me, 7, 700, true), issued(610), grant).verdict, Verdict::write);
 }
 
 TEST(Renewal, adopts_nothing_else)
@@ -295,7 +340,7 @@ TEST(Renewal, adopts_nothing_else)
 
 TEST(Renewal, tells_a_registry_that_has_forgotten_all)
 {
-	Renewing	renewing(unknown_claim, 100);
+	Renewing	renewing(unknown_claim, issued(100));
 
 	ASSERT_EQ(renewing.verdict, Verdict::write);
 	EXPECT_TRUE(are_equal(renewing.next, {7, 6, 600, false, settled.clock_us, me, 0}));
@@ -305,7 +350,7 @@ TEST(Renewal, tells_a_registry_that_has_forgotten_all)
 TEST(Renewal, tells_a_registry_that_knows_an_older_state)
 {
 	/* Of its own. */
-	Renewing	own(claim_of(me, 3, 540, false), 100);
+	Renewing	own(claim_of(me, 3, 540, false), issued(100));
 
 	ASSERT_EQ(own.verdict, Verdict::write);
 	EXPECT_EQ(own.next.generation, 6);
@@ -313,47 +358,47 @@ TEST(Renewal, tells_a_registry_that_knows_an_older_state)
 	EXPECT_EQ(own.next.since_us, 10);
 
 	/* Of an earlier holder, whose time ended where this one's began. */
-	Renewing	earlier(claim_of(other, 3, 500, false), 560);
+	Renewing	earlier(claim_of(other, 3, 500, false), issued(560));
 
 	ASSERT_EQ(earlier.verdict, Verdict::write);
 	EXPECT_TRUE(are_equal(earlier.next, {7, 6, 660, false, settled.clock_us, me, 0}));
-	EXPECT_EQ(Renewing(claim_of(nobody, 3, 400, false), 560).verdict, Verdict::write);
+	EXPECT_EQ(Renewing(claim_of(nobody, 3, 400, false), issued(560)).verdict, Verdict::write);
 }
 
 TEST(Renewal, does_not_take_what_a_restored_registry_gave_to_another)
 {
 	/* Its fence lies above the start: it may be issuing there. */
-	EXPECT_EQ(Renewing(claim_of(other, 3, 501, true), 560).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(other, 4, 900, false), 560).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(nobody, 4, 501, false), 560).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 3, 501, true), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 4, 900, false), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(nobody, 4, 501, false), issued(560)).verdict, Verdict::held);
 	/* Or it may be renewing. */
-	EXPECT_EQ(Renewing(claim_of(other, 3, 500, true), 560).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 3, 500, true), issued(560)).verdict, Verdict::held);
 	/* In the same generation it is no older state. */
-	EXPECT_EQ(Renewing(claim_of(other, 5, 500, false), 560).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 5, 500, false), issued(560)).verdict, Verdict::held);
 }
 
 TEST(Renewal, is_refused_where_its_fence_lies_too_far_ahead)
 {
-	constexpr RegistryTime strict = {1000, 200, 0};
+	constexpr RegistryTime strict = strict_by(200);
 
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 1100, held_grant, strict).verdict, Verdict::write);
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 1101, held_grant, strict).verdict, Verdict::too_far);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(1100), held_grant, strict).verdict, Verdict::write);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(1101), held_grant, strict).verdict, Verdict::too_far);
 
 	/* What is granted already stays. */
 	constexpr Grant far = {7, 5, 500, 9000, 0, 0};
 
-	Renewing	renewing(claim_of(me, 5, 9000, true), 1050, far, strict);
+	Renewing	renewing(claim_of(me, 5, 9000, true), issued(1050), far, strict);
 
 	ASSERT_EQ(renewing.verdict, Verdict::write);
 	EXPECT_EQ(renewing.grant.granted_until_us, 9000);
-	EXPECT_EQ(Renewing(claim_of(me, 5, 9000, true), 8901, far, strict).verdict, Verdict::too_far);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 9000, true), issued(8901), far, strict).verdict, Verdict::too_far);
 }
 
 TEST(Renewal, is_for_no_longer_than_half_of_what_the_registry_grants)
 {
-	constexpr RegistryTime strict = {1000, 120, 0};
+	constexpr RegistryTime strict = strict_by(120);
 
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 1000, held_grant, strict).grant.granted_until_us, 1060);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(1000), held_grant, strict).grant.granted_until_us, 1060);
 }
 
 TEST(Renewal, is_none_of_a_fence_that_another_has_asserted)
@@ -362,12 +407,54 @@ TEST(Renewal, is_none_of_a_fence_that_another_has_asserted)
 
 	/* A restored registry knows this holder again; the one that had the number since tells of its time. */
 	ASSERT_TRUE(decide_assertion(claim_of(me, 5, 600, true), {7, 9, 600, 800, 0, 0}, &asserted));
-	EXPECT_EQ(Renewing(asserted, 560).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(asserted, 560, uncertain_grant).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 3, 601, true), 560).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(asserted, issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(asserted, issued(560), uncertain_grant).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 3, 601, true), issued(560)).verdict, Verdict::held);
 
 	/* Not even after a keeper that may have asked for anything. */
-	EXPECT_EQ(Renewing(asserted, 560, {7, 5, 500, 600, INT64_MAX, 0}).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(asserted, issued(560), {7, 5, 500, 600, INT64_MAX, 0}).verdict, Verdict::held);
+}
+
+TEST(Renewal, follows_what_ids_need)
+{
+	const Claim known = claim_of(me, 5, 600, true);
+
+	/* By the clock that is behind, where no ids are asked for. */
+	EXPECT_EQ(Renewing(known, clock_at(5000)).grant.granted_until_us, 1100);
+	EXPECT_EQ(Renewing(known, clock_at(800)).grant.granted_until_us, 900);
+	EXPECT_EQ(Renewing(known, {5000, 0, 1500}).grant.granted_until_us, 1600);
+	EXPECT_EQ(Renewing(known, {800, 1500, 0}).grant.granted_until_us, 1600);
+	EXPECT_EQ(Renewing(known, {800, 1200, 1500}).grant.granted_until_us, 1600);
+
+	/* What is demanded too far ahead is refused; without the demand the claim is kept. */
+	EXPECT_EQ(Renewing(known, {800, 550, 1101}, held_grant, strict_by(200)).verdict, Verdict::too_far);
+	EXPECT_EQ(Renewing(known, {800, 550, 0}, held_grant, strict_by(200)).verdict, Verdict::write);
+}
+
+TEST(Renewal, is_refused_where_the_group_has_another_layout)
+{
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(550), held_grant, other_layout).verdict, Verdict::other_layout);
+	EXPECT_EQ(Renewing(claim_of(other, 6, 700, true), issued(550), held_grant, other_layout).verdict, Verdict::other_layout);
+}
+
+/*
+ * What is left of a grant
+ */
+TEST(UsedUp, ends_with_what_was_issued)
+{
+	EXPECT_EQ(used_up(held_grant, 530).granted_until_us, 530);
+	EXPECT_EQ(used_up(held_grant, 530).start_us, 500);
+	EXPECT_EQ(used_up(held_grant, 530).node, 7u);
+	EXPECT_EQ(used_up(held_grant, 0).granted_until_us, 500);
+	/* Issued under an earlier claim, or under one of another number. */
+	EXPECT_EQ(used_up(held_grant, 700).granted_until_us, 600);
+}
+
+TEST(UsedUp, keeps_what_another_has_relied_upon)
+{
+	EXPECT_EQ(used_up({7, 5, 500, 600, 0, 580}, 530).granted_until_us, 580);
+	EXPECT_EQ(used_up({7, 5, 500, 600, 0, 580}, 590).granted_until_us, 590);
+	EXPECT_EQ(used_up({7, 5, 500, 600, 650, 600}, 0).granted_until_us, 600);
 }
 
 /*
@@ -425,9 +512,9 @@ TEST(Release, sets_no_fence_back_that_another_has_relied_upon)
 	Claim		next{};
 
 	/* Renewed while the registry was unsettled, or in an older state of it: others may have seen the new fence by now. */
-	for (const Grant &grant : {Renewing(claim_of(me, 5, 600, true), 550, held_grant, unsettled).grant,
-							   Renewing(claim_of(me, 4, 590, true), 550).grant,
-							   Renewing(unknown_claim, 550).grant,
+	for (const Grant &grant : {Renewing(claim_of(me, 5, 600, true), issued(550), held_grant, unsettled).grant,
+							   Renewing(claim_of(me, 4, 590, true), issued(550)).grant,
+							   Renewing(unknown_claim, issued(550)).grant,
 							   adopted(claim_of(me, 6, 650, true), uncertain_grant)})
 	{
 		EXPECT_EQ(grant.told_until_us, 650);
@@ -435,13 +522,13 @@ TEST(Release, sets_no_fence_back_that_another_has_relied_upon)
 		EXPECT_EQ(next.granted_until_us, 650);
 
 		/* Later renewals lie above it. */
-		const Grant later = Renewing(claim_of(me, 6, 650, true), 700, grant).grant;
+		const Grant later = Renewing(claim_of(me, 6, 650, true), issued(700), grant).grant;
 
 		EXPECT_EQ(later.told_until_us, 650);
 		ASSERT_TRUE(decide_release(claim_of(me, 7, 800, true), me, 720, later, &next));
 		EXPECT_EQ(next.granted_until_us, 720);
 	}
-	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), 550).grant.told_until_us, 0);
+	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(550)).grant.told_until_us, 0);
 }
 
 /*
@@ -488,15 +575,16 @@ TEST(Decision, keeps_what_must_hold)
 	{
 		const Holder &holder = std::vector<const Holder *>{&me, &other, &nobody}[static_cast<size_t>(up_to(2))][0];
 		const Claim claim = up_to(9) == 0 ? unknown_claim : claim_of(holder, 1 + up_to(6), up_to(1000), up_to(1) == 0);
-		const RegistryTime registry = {up_to(1000), up_to(1000), up_to(2) == 0 ? 1 : 0};
+		const RegistryTime registry = {up_to(1000), up_to(1000), up_to(2) == 0 ? 1 : 0, "", false};
 		const int64_t start = up_to(900);
 		const int64_t until = start + up_to(200);
 		const Grant held = adopted(claim, {7, 1 + up_to(6), start, until, up_to(1) * (until + up_to(200)), 0});
-		const int64_t position = up_to(1200);
+		const Need	need = {up_to(1200), up_to(1) * up_to(1200), up_to(1) * up_to(1200)};
+		const int64_t position = std::max({need.issued_until_us, need.demanded_until_us, std::min(need.clock_us, registry.clock_us)});
 		Claim		next{};
 		Grant		grant{};
 
-		if (decide_grant(claim, registry, me, position, window, &next, &grant) == Verdict::write)
+		if (decide_grant(claim, registry, me, need, window, &next, &grant) == Verdict::write)
 		{
 			written++;
 			ASSERT_GT(next.generation, claim.generation);
@@ -507,7 +595,7 @@ TEST(Decision, keeps_what_must_hold)
 			ASSERT_GE(grant.granted_until_us, position);
 			ASSERT_LE(grant.granted_until_us, registry.clock_us + registry.max_forward_jump_us);
 		}
-		if (decide_renewal(claim, registry, me, position, window, false, held, &next, &grant) == Verdict::write)
+		if (decide_renewal(claim, registry, me, need, window, false, held, &next, &grant) == Verdict::write)
 		{
 			written++;
 			ASSERT_GT(next.generation, claim.generation);
@@ -521,13 +609,16 @@ TEST(Decision, keeps_what_must_hold)
 			ASSERT_TRUE(grant.granted_until_us <= registry.clock_us + registry.max_forward_jump_us ||
 						grant.granted_until_us <= std::max(claim.granted_until_us, held.granted_until_us));
 		}
-		if (decide_release(claim, me, position, held, &next))
+		/* No more was issued than was granted. */
+		const int64_t issued_until = std::min(position, held.granted_until_us);
+
+		if (decide_release(claim, me, issued_until, held, &next))
 		{
 			written++;
 			ASSERT_GT(next.generation, claim.generation);
 			ASSERT_TRUE(next.holder.is_nobody());
 			ASSERT_GE(next.granted_until_us, held.start_us);
-			ASSERT_GE(next.granted_until_us, position);
+			ASSERT_GE(next.granted_until_us, issued_until);
 			/* Back only where it is what this server was granted. */
 			ASSERT_TRUE(next.granted_until_us >= claim.granted_until_us ||
 						(claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us));
@@ -539,6 +630,250 @@ TEST(Decision, keeps_what_must_hold)
 			ASSERT_TRUE(next.holder.is(claim.holder));
 			ASSERT_EQ(next.granted_until_us, held.granted_until_us);
 			ASSERT_GT(next.granted_until_us, claim.granted_until_us);
+		}
+	}
+	EXPECT_GT(written, 100000);
+}
+
+/*
+ * What a registry admits
+ */
+constexpr int64_t furthest = 2000;
+constexpr int64_t furthest_of_others = 900;
+
+struct Admitting
+{
+	int64_t		until = -1;
+	Admission	admission;
+
+	Admitting(Form form, const Claim &known, const Holder &writer, int64_t expected, int64_t generation, int64_t wanted,
+			  const Bounds &bounds = {furthest, 0})
+		: admission(admit(form, known, writer.nonce, expected, generation, wanted, bounds, &until))
+	{
+	}
+};
+
+constexpr Form all_forms[] = {Form::claim, Form::release, Form::assertion};
+
+/* Claims of a generation 4 up to 700. */
+const Claim free_claim = claim_of(nobody, 4, 700, false);
+const Claim expired_claim = claim_of(other, 4, 700, false);
+const Claim own_claim = claim_of(me, 4, 700, true);
+const Claim living_claim = claim_of(other, 4, 700, true);
+
+TEST(Admit, compares_the_generation)
+{
+	for (Form form : all_forms)
+	{
+		for (const Claim &known : {free_claim, expired_claim, own_claim, living_claim})
+		{
+			EXPECT_EQ(Admitting(form, known, me, 3, 5, 700).admission, Admission::changed);
+			EXPECT_EQ(Admitting(form, known, me, 5, 6, 700).admission, Admission::changed);
+			EXPECT_EQ(Admitting(form, known, me, 0, 5, 700).admission, Admission::changed);
+		}
+		EXPECT_EQ(Admitting(form, unknown_claim, me, 4, 5, 700).admission, Admission::changed);
+		EXPECT_EQ(Admitting(form, own_claim, me, 4, 5, 700).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 1, 700).admission, Admission::admitted);
+	}
+}
+
+TEST(Admit, lets_a_generation_grow_and_no_further_than_it_must)
+{
+	for (Form form : all_forms)
+	{
+		for (const Claim &known : {free_claim, expired_claim, own_claim})
+		{
+			EXPECT_EQ(Admitting(form, known, me, 4, 4, 700).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, 3, 700).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, -1, 700).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, 4 + longest_generation_step, 700).admission, Admission::admitted);
+			EXPECT_EQ(Admitting(form, known, me, 4, 5 + longest_generation_step, 700).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, INT64_MAX, 700).admission, Admission::bad_generation);
+		}
+	}
+}
+
+TEST(Admit, a_claim_of_a_number_that_no_living_holder_has)
+{
+	for (const Claim &known : {free_claim, expired_claim, own_claim, claim_of(nobody, 4, 700, true), claim_of(me, 4, 700, false)})
+	{
+		EXPECT_EQ(Admitting(Form::claim, known, me, 4, 5, 800).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(Form::claim, known, me, 4, 5, 800).until, 800);
+		EXPECT_EQ(Admitting(Form::claim, known, me, 4, 5, 700).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(Form::claim, known, me, 4, 5, 699).admission, Admission::back);
+	}
+	EXPECT_EQ(Admitting(Form::claim, living_claim, me, 4, 5, 800).admission, Admission::changed);
+	EXPECT_EQ(Admitting(Form::claim, unknown_claim, me, 0, 1, 800).until, 800);
+}
+
+TEST(Admit, a_release_by_its_holder_back_to_where_he_says)
+{
+	for (const Claim &known : {own_claim, claim_of(me, 4, 700, false)})
+	{
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 600).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 600).until, 600);
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 800).until, 800);
+	}
+}
+
+TEST(Admit, a_release_or_an_assertion_that_raises_what_is_free_or_expired)
+{
+	for (Form form : {Form::release, Form::assertion})
+	{
+		for (const Claim &known : {free_claim, expired_claim, claim_of(nobody, 4, 700, true)})
+		{
+			EXPECT_EQ(Admitting(form, known, me, 4, 6, 800).admission, Admission::admitted);
+			EXPECT_EQ(Admitting(form, known, me, 4, 6, 800).until, 800);
+			EXPECT_EQ(Admitting(form, known, me, 4, 6, 600).admission, Admission::admitted);
+			EXPECT_EQ(Admitting(form, known, me, 4, 6, 600).until, 700);
+		}
+		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 2, 800).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 2, 800).until, 800);
+	}
+}
+
+TEST(Admit, no_release_of_a_living_holders_claim_by_others)
+{
+	for (int64_t wanted : {600, 700, 800})
+		for (const Bounds &bounds : {Bounds{furthest, 0}, Bounds{furthest, furthest_of_others}})
+			EXPECT_EQ(Admitting(Form::release, living_claim, me, 4, 5, wanted, bounds).admission, Admission::living);
+}
+
+TEST(Admit, an_assertion_on_a_living_holders_claim_while_the_registry_is_unsettled)
+{
+	constexpr Bounds bounds = {furthest, furthest_of_others};
+
+	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 900, bounds).admission, Admission::admitted);
+	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 900, bounds).until, 900);
+	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 901, bounds).admission, Admission::living);
+	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 701).admission, Admission::living);
+
+	/* Where it raises nothing it takes nothing. */
+	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 600).admission, Admission::admitted);
+	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 600).until, 700);
+
+	/* It bounds others alone. */
+	EXPECT_EQ(Admitting(Form::assertion, own_claim, me, 4, 6, 1500, bounds).admission, Admission::admitted);
+	EXPECT_EQ(Admitting(Form::assertion, expired_claim, me, 4, 6, 1500, bounds).admission, Admission::admitted);
+}
+
+TEST(Admit, no_fence_further_ahead_than_the_registry_grants)
+{
+	for (Form form : all_forms)
+	{
+		for (const Claim &known : {free_claim, expired_claim, own_claim})
+		{
+			EXPECT_EQ(Admitting(form, known, me, 4, 6, furthest).admission, Admission::admitted);
+			EXPECT_EQ(Admitting(form, known, me, 4, 6, furthest + 1).admission, Admission::too_far);
+		}
+		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 2, furthest + 1).admission, Admission::too_far);
+
+		/* What lies there already stays there. */
+		EXPECT_EQ(Admitting(form, claim_of(me, 4, 5000, true), me, 4, 6, 5000).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(form, claim_of(me, 4, 5000, true), me, 4, 6, 5001).admission, Admission::too_far);
+	}
+}
+
+/* Whatever servers write, in whatever order, with whatever wrong ideas. */
+TEST(Admit, keeps_what_must_hold)
+{
+	std::mt19937_64 random(2);
+	auto		up_to = [&] (int64_t most) { return std::uniform_int_distribution<int64_t>(0, most)(random); };
+	const Holder *const holders[] = {&me, &other, &nobody};
+	const Holder *const writers[] = {&me, &other};
+	int			admitted[3] = {};
+
+	for (int i = 0; i < 300000; i++)
+	{
+		const Claim known = up_to(9) == 0 ? unknown_claim : claim_of(*holders[up_to(2)], 1 + up_to(6), up_to(1000), up_to(1) == 0);
+		const Holder &writer = *writers[up_to(1)];
+		const Form	form = all_forms[up_to(2)];
+		const bool	is_settled = up_to(1) == 0;
+		const Bounds bounds = {up_to(1200), is_settled ? 0 : up_to(1200)};
+		const int64_t expected = up_to(3) == 0 ? up_to(7) : known.generation;
+		const int64_t generation = up_to(9) == 0 ? expected + longest_generation_step + up_to(2) - 1 : expected + up_to(4) - 1;
+		const int64_t wanted = up_to(1300);
+		const Admitting admitting(form, known, writer, expected, generation, wanted, bounds);
+
+		if (admitting.admission != Admission::admitted)
+			continue;
+		admitted[static_cast<int>(form)]++;
+
+		const bool	is_own = known.holder.is(writer);
+		const bool	is_living_others = known.is_alive && !known.holder.is_nobody() && !is_own;
+
+		ASSERT_EQ(known.generation, expected);
+		ASSERT_GT(generation, known.generation);
+		ASSERT_LE(generation - known.generation, longest_generation_step);
+
+		/* What the writer tells is known from then on. */
+		ASSERT_GE(admitting.until, wanted);
+
+		/* The fence goes back by its holder's release alone, and is raised no further than the registry allows. */
+		if (form != Form::release || !is_own)
+		{
+			ASSERT_GE(admitting.until, known.granted_until_us);
+		}
+		ASSERT_LE(admitting.until, std::max(known.granted_until_us, bounds.furthest_us));
+
+		/* A living holder keeps its claim; others raise it while the registry is unsettled, and within bounds. */
+		if (is_living_others)
+		{
+			ASSERT_EQ(form, Form::assertion);
+			ASSERT_LE(admitting.until, std::max(known.granted_until_us, is_settled ? 0 : bounds.furthest_of_others_us));
+		}
+	}
+	for (int count : admitted)
+		EXPECT_GT(count, 5000);
+}
+
+/* What the rules above decide, a registry that has not changed since admits. */
+TEST(Admit, what_was_decided)
+{
+	std::mt19937_64 random(3);
+	auto		up_to = [&] (int64_t most) { return std::uniform_int_distribution<int64_t>(0, most)(random); };
+	const Holder *const holders[] = {&me, &other, &nobody};
+	int			written = 0;
+
+	for (int i = 0; i < 300000; i++)
+	{
+		const Claim known = up_to(9) == 0 ? unknown_claim : claim_of(*holders[up_to(2)], 1 + up_to(6), up_to(1000), up_to(1) == 0);
+		const RegistryTime registry = {up_to(1000), up_to(1000), up_to(2) == 0 ? 1 : 0, "", false};
+		const int64_t start = up_to(900);
+		const int64_t until = start + up_to(200);
+		const Grant held = adopted(known, {7, 1 + up_to(6), start, until, up_to(1) * (until + up_to(200)), 0});
+		const Need	need = {up_to(1200), up_to(1) * up_to(1200), up_to(1) * up_to(1200)};
+		const int64_t issued_until = std::min(up_to(1200), held.granted_until_us);
+		const Bounds bounds = {registry.clock_us + registry.max_forward_jump_us, 2000};
+		Claim		next{};
+		Grant		grant{};
+
+		auto		is_admitted = [&] (Form form)
+		{
+			const Admitting admitting(form, known, me, known.generation, next.generation, next.granted_until_us, bounds);
+
+			written++;
+			return admitting.admission == Admission::admitted && admitting.until == next.granted_until_us;
+		};
+
+		if (decide_grant(known, registry, me, need, window, &next, &grant) == Verdict::write)
+		{
+			ASSERT_TRUE(is_admitted(Form::claim));
+		}
+		/* But what it holds already may lie further ahead than a registry that was restored believes. */
+		if (held.granted_until_us > bounds.furthest_us)
+			continue;
+		if (decide_renewal(known, registry, me, need, window, up_to(1) == 0, held, &next, &grant) == Verdict::write)
+		{
+			ASSERT_TRUE(is_admitted(Form::claim));
+		}
+		if (decide_release(known, me, issued_until, held, &next))
+		{
+			ASSERT_TRUE(is_admitted(Form::release) || next.granted_until_us < known.granted_until_us);
+		}
+		if (decide_assertion(known, held, &next))
+		{
+			ASSERT_TRUE(is_admitted(Form::assertion));
 		}
 	}
 	EXPECT_GT(written, 100000);
@@ -571,7 +906,7 @@ TEST(NumberReservation, of_a_number_that_nobody_had_is_a_claim_without_a_holder)
 TEST(NumberReservation, lies_below_whatever_is_granted_later)
 {
 	Reserving	reserving(unknown_claim, 500);
-	Granting	granting(reserving.next, 100);
+	Granting	granting(reserving.next, issued(100));
 
 	ASSERT_EQ(granting.verdict, Verdict::write);
 	EXPECT_EQ(granting.grant.start_us, 500);
@@ -592,9 +927,14 @@ TEST(NumberReservation, is_refused_until_the_registry_has_settled)
 	EXPECT_EQ(Reserving(claim_of(other, 4, 700, false), 500, unsettled).verdict, Verdict::held);
 }
 
+TEST(NumberReservation, is_refused_where_the_group_has_another_layout)
+{
+	EXPECT_EQ(Reserving(unknown_claim, 500, other_layout).verdict, Verdict::other_layout);
+}
+
 TEST(NumberReservation, is_refused_where_it_lies_too_far_ahead)
 {
-	constexpr RegistryTime strict = {1000, 200, 0};
+	constexpr RegistryTime strict = strict_by(200);
 
 	EXPECT_EQ(Reserving(unknown_claim, 1200, strict).verdict, Verdict::write);
 	EXPECT_EQ(Reserving(unknown_claim, 1201, strict).verdict, Verdict::too_far);
@@ -603,7 +943,7 @@ TEST(NumberReservation, is_refused_where_it_lies_too_far_ahead)
 
 TEST(NumberReservation, is_told_from_all_that_had_a_holder)
 {
-	Granting	granting(unknown_claim, 500);
+	Granting	granting(unknown_claim, issued(500));
 	Claim		next{};
 
 	EXPECT_FALSE(is_reservation(unknown_claim));
@@ -620,11 +960,11 @@ TEST(NumberReservation, is_told_from_all_that_had_a_holder)
  * Choosing a number
  */
 int64_t
-chosen(const std::vector<ListedClaim> &claims, uint64_t max_node, int64_t until = 1000)
+chosen(const std::vector<ListedClaim> &claims, uint64_t max_node, int64_t until = 1000, int64_t clock = 1000)
 {
 	uint64_t	node = 12345;
 
-	if (!choose_node(claims.data(), static_cast<int64_t>(claims.size()), max_node, until, &node))
+	if (!choose_node(claims.data(), static_cast<int64_t>(claims.size()), max_node, clock, until, &node))
 		return -1;
 	return static_cast<int64_t>(node);
 }
@@ -651,6 +991,21 @@ TEST(Choice, leaves_out_a_number_whose_fence_is_far_ahead)
 	EXPECT_EQ(chosen({{0, 1001, 20, true}, {1, 1000, 30, true}}, 1), 1);
 	EXPECT_EQ(chosen({{0, 1001, 20, true}}, 0), -1);
 	EXPECT_EQ(chosen({{0, 1001, 20, true}}, 1), 1);
+}
+
+TEST(Choice, is_rather_a_number_whose_fence_does_not_lie_ahead_of_the_clock)
+{
+	/* Freed longer ago, but it would have to be waited for. */
+	EXPECT_EQ(chosen({{0, 501, 20, true}, {1, 500, 30, true}}, 1, 1000, 500), 1);
+	EXPECT_EQ(chosen({{0, 500, 30, true}, {1, 501, 20, true}}, 1, 1000, 500), 0);
+	EXPECT_EQ(chosen({{0, 500, 20, true}, {1, 400, 30, true}}, 1, 1000, 500), 0);
+
+	/* Where all lie ahead, the one that is reached first, whenever it was freed. */
+	EXPECT_EQ(chosen({{0, 800, 20, true}, {1, 700, 30, true}, {2, 900, 10, true}}, 2, 1000, 500), 1);
+	EXPECT_EQ(chosen({{0, 700, 30, true}, {1, 700, 20, true}}, 1, 1000, 500), 1);
+
+	/* One that was never used comes before all of them. */
+	EXPECT_EQ(chosen({{0, 400, 20, true}}, 1, 1000, 500), 1);
 }
 
 TEST(Choice, fits_the_layout)

@@ -167,11 +167,12 @@ public:
 		return server_.boot_ns - start;
 	}
 
-	int64_t		wait_for_grant(int64_t ns, bool)
+	int64_t		wait_for_grant(int64_t us, int64_t ns, bool)
 	{
 		int64_t		start = server_.boot_ns;
 
 		grant_waits.push_back(ns);
+		grants_wanted.push_back(us);
 		if (grant_waits.size() > most_readings)
 			give_up();
 		if (on_wait_for_grant)
@@ -191,6 +192,7 @@ public:
 	int			warnings = 0;
 	std::vector<int64_t> waits;		/* ns */
 	std::vector<int64_t> grant_waits;	/* ns */
+	std::vector<int64_t> grants_wanted; /* up to where, us */
 	std::vector<int64_t> written;	/* limits, us */
 
 	/* What happens meanwhile; each but the waits once, so that it can call the generator itself. */

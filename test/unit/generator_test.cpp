@@ -1490,6 +1490,15 @@ TEST_F(WaitForGrant, ends_when_the_grant_is_extended)
 	EXPECT_EQ(backend->environment.grant_waits.size(), 1u);
 }
 
+TEST_F(WaitForGrant, says_up_to_where_time_is_needed)
+{
+	grant(0, 1002);
+	start_at(1001);
+	at(1002);
+	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
+	EXPECT_EQ(backend->environment.grants_wanted, std::vector<int64_t>{us_of(1003)});
+}
+
 TEST_F(WaitForGrant, counts_what_the_clock_was_waited_for)
 {
 	options().max_wait_ns = 60 * ns_per_ms;
