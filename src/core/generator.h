@@ -171,7 +171,8 @@ struct ClaimSource
  * wait(ns, first)		waits, interruptibly, about so long; returns the time on CLOCK_BOOTTIME, ns;
  *						first: it is the first wait of this call
  * wait_for_grant(us, ns, first)	waits as wait() does, about so long at most, until the registry may have granted the
- *						time before us, and that before the clock; 0 where it is not worth waiting for that
+ *						time before us, and that before the clock; 0 where it is not worth waiting for that.
+ *						With ns 0 it only asks for that time
  * clock_ahead(now, us)	the clock of the first claim lies further past the durable limit than max_forward_jump
  */
 template <typename E>
@@ -532,13 +533,15 @@ private:
 	/* False where the failure is another, or the call has waited long enough. */
 	bool wait_for_grant(const Taken &failed, int64_t *waited) noexcept
 	{
+		int64_t		left = std::max<int64_t>(options_.max_wait_ns - *waited, 0);
 		int64_t		now_waited;
 
-		if (failed.failure != Failure::ungranted || *waited >= options_.max_wait_ns)
+		if (failed.failure != Failure::ungranted)
 			return false;
-		now_waited = env_.wait_for_grant(tick_begin_us(layout_, failed.tick + 1), std::min(options_.max_wait_ns - *waited, longest_wait_ns), *waited == 0);
+		/* Who may not wait asks all the same: for the next call. */
+		now_waited = env_.wait_for_grant(tick_begin_us(layout_, failed.tick + 1), std::min(left, longest_wait_ns), *waited == 0);
 		*waited += now_waited;
-		return now_waited > 0;
+		return left > 0 && now_waited > 0;
 	}
 
 	static Taken failure(Failure failure, int64_t now, int64_t tick, int64_t excess_ns) noexcept

@@ -96,6 +96,8 @@ wait_for_keeper(int64_t us, int64_t ns)
 	if (event == 0)
 		event = wait_event("SnowflakeClaim");
 	wake_keeper();
+	if (ns == 0)
+		return false;
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 std::max<int64_t>(std::min(ns, longest_look_ns) / ns_per_ms, 1), event);
 	ResetLatch(MyLatch);

@@ -171,8 +171,10 @@ public:
 	{
 		int64_t		start = server_.boot_ns;
 
-		grant_waits.push_back(ns);
 		grants_wanted.push_back(us);
+		if (ns == 0)
+			return 0;
+		grant_waits.push_back(ns);
 		if (grant_waits.size() > most_readings)
 			give_up();
 		if (on_wait_for_grant)

@@ -1319,7 +1319,7 @@ TEST_F(Granted, time_may_end_before_the_layout_begins_or_after_it_ends)
 	server.granted_until_us = 1000;
 	at(1000);
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
-	backend->generator.extend(us_of(1000000));
+	server.granted_until_us = us_of(1000000);
 	EXPECT_EQ(take(), Place(1000, 0));
 	at(2047);
 	EXPECT_EQ(take(), Place(2047, 0));
@@ -1415,6 +1415,15 @@ TEST_F(Granted, time_below_the_durable_limit_is_not_used)
 	EXPECT_EQ(server.durable_us, us_of(1800));
 }
 
+TEST_F(Granted, time_that_a_wrong_clock_does_not_reach_is_there_when_it_is_put_right)
+{
+	grant(0, 1200);
+	at(5000);
+	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
+	at(1100);
+	EXPECT_EQ(take(), Place(1100, 0));
+}
+
 TEST_F(Granted, time_that_ends_below_the_durable_limit_is_none)
 {
 	server.written_us = us_of(1300);
@@ -1422,7 +1431,7 @@ TEST_F(Granted, time_that_ends_below_the_durable_limit_is_none)
 	at(1300);
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
 	EXPECT_TRUE(backend->environment.written.empty());
-	backend->generator.extend(us_of(1400));
+	grant(0, 1400);
 	EXPECT_EQ(take(), Place(1300, 0));
 }
 
@@ -1453,6 +1462,9 @@ TEST_F(WaitForGrant, is_not_made_where_there_is_no_time_for_it)
 	backend->environment.on_wait_for_grant = [&] (int64_t) { pass_us(1); };
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
 	EXPECT_TRUE(backend->environment.grant_waits.empty());
+
+	/* But the next call may have it. */
+	EXPECT_EQ(backend->environment.grants_wanted.size(), 1u);
 }
 
 TEST_F(WaitForGrant, ends_where_it_is_not_worth_it)
@@ -1799,7 +1811,7 @@ TEST_F(MovedGrant, counts_with_a_limit_that_is_set)
 	EXPECT_EQ(backend->generator.set_limit(us_of(1300)).failure, Failure::none);
 	at(1300);
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
-	backend->generator.extend(us_of(1301));
+	grant(1000, 1301);
 	EXPECT_EQ(take(), Place(1300, 0));
 }
 
