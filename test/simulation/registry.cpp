@@ -659,7 +659,7 @@ int64_t
 RegistryEnvironment::wait_for_grant(int64_t us, int64_t ns, bool first) noexcept
 {
 	demand(std::max(us, position_us(*server_, server_->wall_ns() / ns_per_us)));
-	return server_->has_problem ? 0 : wait(std::min(ns, 5 * ns_per_ms), first);
+	return server_->has_problem || ns == 0 ? 0 : wait(std::min(ns, server_->window_us * ns_per_us / 4), first);
 }
 
 void
@@ -764,7 +764,7 @@ write(Server &server, Form form, const Claim &before, const Claim &next, int64_t
 		requests[world.random.below(max_requests)] = {true, registry.connection, form, server.me, before, next, window_us};
 		return lose_answer(server);
 	}
-	if (happens(60))
+	if (happens(40))
 	{
 		(void) registry.write(form, server.me, before, next, window_us, false);
 		restart_registry();
@@ -815,6 +815,7 @@ keep_grant(Server &server) noexcept
 	server.kept.is_whole = false;
 	step();
 	server.kept.is_usable = server.is_usable;
+	step();
 	server.kept.grant = server.shown;
 	server.kept.is_whole = true;
 }
@@ -1170,12 +1171,12 @@ release(Server &server) noexcept
 	if (!server.is_claimed && !is_pending && !server.is_assertion_due)
 		return;
 	issued_until_us = take_back(server);
+	server.is_unheard = false;
 	(void) (server.is_connected || connect(server));
 	if (server.is_connected && server.is_assertion_due)
 		(void) assert_lost_grant(server);
 	if (!was_claimed && !is_pending)
 		return;
-	server.is_unheard = false;
 	for (int i = 0; i < tries_per_turn && server.is_connected; i++)
 	{
 		Claim		known;
@@ -1193,7 +1194,7 @@ release(Server &server) noexcept
 		{
 			keep_lost(server, issued_until_us);
 			(void) assert_lost_grant(server);
-			return;
+			break;
 		}
 
 		Written		written = write(server, Form::release, known, next, 0);
@@ -1204,9 +1205,18 @@ release(Server &server) noexcept
 		if (written != Written::changed)
 			break;
 	}
-	/* What a registry does with what it was told is its own affair. */
-	if (server.episode != none && server.is_connected && !server.is_unheard)
-		set_told(server, episodes[server.episode]);
+}
+
+/* After a stop in which all was answered, nothing can be excused by what the registry was not told. */
+void
+stop(Server &server) noexcept
+{
+	release(server);
+	for (int episode : {server.episode, server.lost_episode})
+	{
+		if (episode != none && server.is_connected && !server.is_unheard)
+			set_told(server, episodes[episode]);
+	}
 }
 
 void
@@ -1215,7 +1225,7 @@ take_turn(Server &server) noexcept
 	if (server.is_stopping)
 	{
 		if (!server.is_released)
-			release(server);
+			stop(server);
 		server.is_released = true;
 		return;
 	}
@@ -1306,7 +1316,7 @@ call(Server &server, Server::Process &process) noexcept
 		check_issued(server, generator, taken, above_step);
 	else
 	{
-		trace("server %d got no id: failure %d", server.number, static_cast<int>(taken.failure));
+		trace("server %d got no id: failure %d, tick %" PRId64 " (%" PRId64 " us), clock %" PRId64 " us", server.number, static_cast<int>(taken.failure), taken.tick, begin_us(taken.tick), server.wall_ns() / ns_per_us);
 		coverage.ungranted += taken.failure == Failure::ungranted;
 		check(taken.count == 0, "a failed call issued ids");
 		check(taken.failure == Failure::ungranted || taken.failure == Failure::behind || taken.failure == Failure::standstill ||
@@ -1442,7 +1452,7 @@ crash_processes(Server &server) noexcept
 void
 pick_backup() noexcept
 {
-	switch (world.random.below(8))
+	switch (world.random.below(10))
 	{
 		case 0:
 			trace("the registry has forgotten all");
@@ -1458,6 +1468,8 @@ pick_backup() noexcept
 			}
 			break;
 		case 2:
+		case 3:
+		case 4:
 			trace("the registry has forgotten the newest write");
 			registry.rows = registry.before_last;
 			break;
@@ -1773,6 +1785,8 @@ run_history(uint64_t seed) noexcept
 	steps_mean = random.one_of({2, 10, 40});
 	for (int &weight : event_weights)
 		weight = random.one_in(2) ? 1 + static_cast<int>(random.below(8)) : 0;
+	for (Event event : {Event::crash, Event::crash_processes, Event::restart_machine})
+		event_weights[static_cast<int>(event)] = std::min(event_weights[static_cast<int>(event)], 3);
 	event_weights[static_cast<int>(Event::settle)] = 8;
 	if (random.one_in(3))
 		event_weights[static_cast<int>(Event::restore)] = event_weights[static_cast<int>(Event::restart_machine)] = 0;
