@@ -1171,22 +1171,26 @@ release(Server &server) noexcept
 	if (!server.is_claimed && !is_pending && !server.is_assertion_due)
 		return;
 	issued_until_us = take_back(server);
-	server.is_unheard = false;
-	(void) (server.is_connected || connect(server));
-	if (server.is_connected && server.is_assertion_due)
-		(void) assert_lost_grant(server);
-	if (!was_claimed && !is_pending)
-		return;
-	for (int i = 0; i < tries_per_turn && server.is_connected; i++)
+	for (int i = 0; i < tries_per_turn; i++)
 	{
 		Claim		known;
 		Claim		next;
 		RegistryTime time;
 
+		server.is_unheard = false;
+		if (!server.is_connected && !connect(server))
+			return;
+		if (server.is_assertion_due && !assert_lost_grant(server))
+			continue;
+		if (!was_claimed && !is_pending)
+			return;
 		if (!read(server, is_pending ? server.pending_grant.node : server.grant.node, &known, &time))
-			break;
+		{
+			show_failure(server);
+			continue;
+		}
 		if (is_pending && !known.holder.is(server.me))
-			break;
+			return;
 		if (is_pending)
 			server.grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0, 0};
 		adopt(known, server.me, &server.grant);
@@ -1194,27 +1198,33 @@ release(Server &server) noexcept
 		{
 			keep_lost(server, issued_until_us);
 			(void) assert_lost_grant(server);
-			break;
+			return;
 		}
-
-		Written		written = write(server, Form::release, known, next, 0);
-
-		coverage.releases += written == Written::done;
-		if (written == Written::refused)
-			excuse_out_of_bounds(server.episode);
-		if (written != Written::changed)
-			break;
+		switch (write(server, Form::release, known, next, 0))
+		{
+			case Written::done:
+				coverage.releases++;
+				return;
+			case Written::refused:
+				excuse_out_of_bounds(server.episode);
+				return;
+			case Written::changed:
+				continue;
+			case Written::unknown:
+				disconnect(server);
+				continue;
+		}
 	}
 }
 
-/* After a stop in which all was answered, nothing can be excused by what the registry was not told. */
+/* Where the registry has answered to the last try, nothing can be excused by what it was not told. */
 void
 stop(Server &server) noexcept
 {
 	release(server);
 	for (int episode : {server.episode, server.lost_episode})
 	{
-		if (episode != none && server.is_connected && !server.is_unheard)
+		if (episode != none && !server.is_unheard)
 			set_told(server, episodes[episode]);
 	}
 }
