@@ -518,6 +518,7 @@ struct Server
 };
 
 Server		servers[max_servers];
+int			server_count;
 const Layout *layout;
 int64_t		current_round;
 bool		is_settling;
@@ -1486,6 +1487,12 @@ pick_backup() noexcept
 		default:
 			trace("the registry is restored");
 			registry.rows = snapshots[world.random.below(max_snapshots)];
+			/* By what it knows of an earlier time, a claim may have expired, though its holder has renewed it since. */
+			for (uint64_t node = 0; node < max_nodes; node++)
+			{
+				if (registry.newest_write() < registry.memory.committed && world.random.one_in(2))
+					registry.set_dead(node);
+			}
 			break;
 	}
 }
@@ -1513,6 +1520,13 @@ restore(bool is_older) noexcept
 
 		if (!episode.is_live)
 			end_episode(episode);
+	}
+	/* Before the first renewal. */
+	if (world.random.one_in(4))
+	{
+		Server	   &server = servers[world.random.below(server_count)];
+
+		server.is_stopping = server.is_up;
 	}
 }
 
@@ -1567,7 +1581,6 @@ int			event_weights[event_count];
 int			event_one_in;
 int			keeper_one_in;
 int			steps_mean;
-int			server_count;
 int64_t		right_ns;
 
 void
@@ -1797,9 +1810,19 @@ run_history(uint64_t seed) noexcept
 		weight = random.one_in(2) ? 1 + static_cast<int>(random.below(8)) : 0;
 	for (Event event : {Event::crash, Event::crash_processes, Event::restart_machine})
 		event_weights[static_cast<int>(event)] = std::min(event_weights[static_cast<int>(event)], 3);
-	event_weights[static_cast<int>(Event::settle)] = 8;
+	event_weights[static_cast<int>(Event::settle)] = event_weights[static_cast<int>(Event::snapshot)] = 8;
 	if (random.one_in(3))
 		event_weights[static_cast<int>(Event::restore)] = event_weights[static_cast<int>(Event::restart_machine)] = 0;
+	/* One number goes from hand to hand, and back in the registry. */
+	const bool	is_handed_on = random.one_in(4);
+
+	if (is_handed_on)
+	{
+		for (int &weight : event_weights)
+			weight = 0;
+		for (Event event : {Event::stop, Event::snapshot, Event::restore, Event::settle})
+			event_weights[static_cast<int>(event)] = 1 + static_cast<int>(random.below(8));
+	}
 	layout = &layouts[random.below(static_cast<int64_t>(std::size(layouts)))];
 	right_ns = (layout->epoch_us + random.between(1000, 1000000) * us_per_ms) * ns_per_us - world.boot_ns;
 
@@ -1823,7 +1846,7 @@ run_history(uint64_t seed) noexcept
 		server.is_up = false;
 		server.life = 0;
 		server.episode = server.lost_episode = none;
-		server.wanted_node = kind == 0 || (kind == 1 && random.one_in(2)) ? automatic : random.below(nodes);
+		server.wanted_node = is_handed_on ? 0 : kind == 0 || (kind == 1 && random.one_in(2)) ? automatic : random.below(nodes);
 		server.window_us = random.between(2, 20) * us_per_ms;
 		server.offset_ns = right_ns + random.one_of<int64_t>({0, 0, random.between(-3, 3), random.between(-40, 40)}) * ns_per_ms;
 		server.log.begin(random.one_in(2) ? 0 : server.wall_ns() / ns_per_us + random.between(-5, 5) * us_per_ms);
