@@ -12,10 +12,17 @@
  *
  * Between two steps anything may come: whoever makes them may stall for any time.
  * The answer to a write may be lost; the write is then done at any time later,
- * after the keeper's next one or after its death too, or never.  A server may
- * crash at every step, and starts again after a crash or a stop: its memory is
- * gone, its nonce is new.  A keeper that was ended by hand has released its claim,
- * and comes back in the memory that backends still use.
+ * after the keeper's next one or after its death too, or never.  A keeper that was
+ * ended by hand has released its claim, and comes back in the memory that backends
+ * still use.  A server may crash at every step, in one of two ways:
+ *	It starts again, as after a stop: its memory is gone, its nonce is new.
+ *	Its postmaster lives on: its memory is gone, and no backend is left; but the
+ *				nonce is kept, and so is the record of what was granted: whether
+ *				there is a claim, its generation, its start, up to when, and whether
+ *				a renewal was asked for.  The record is written when a grant is
+ *				confirmed, and taken back before the registry is told of a release.
+ *				What it is about to ask for, the keeper notes there first.  With the
+ *				record the server goes on under its claim, above its durable limit.
  *
  * Abstracted, each to something that may do more than the real thing:
  *	clocks		There are none.  Where a server looks at one, any tick may come
@@ -23,15 +30,20 @@
  *	alive_until	May have passed at any time: nobody is refused a grant because
  *				another holder is alive.
  *	window		A claim reaches any way ahead; a renewal need not gain anything.
- *	cell		The server's own durable limit would only keep ids back, but for one
- *				thing: in one memory no claim starts below a limit that was
- *				published in it.  All that is granted counts as reserved.
+ *	cell		The server's own durable limit would only keep ids back, but for two
+ *				things.  In one memory no claim starts below a limit that was
+ *				published in it: there all that is granted counts as reserved.  And
+ *				a claim that outlives a crash goes on above all that was issued
+ *				under it: there the limit may be as low as that.  A server with a
+ *				new nonce needs none: it may have been lost.
+ *	record		The one that a crash has left half written counts for nothing: the
+ *				nonce is then new.
  *	sequence	One id in each tick.  So the word is a tick: the first one that is
  *				left.
  *
- * Not modelled: a registry that forgets (restored, failed over); more than two
- * servers; more than one node number.  The bounds make the model finite: a keeper
- * whose time or generations are used up asks for nothing more.
+ * Not modelled: a registry that forgets (restored, failed over), see restored.pml;
+ * more than two servers; more than one node number.  The bounds make the model
+ * finite: a keeper whose time or generations are used up asks for nothing more.
  *
  * Asserted: no tick is issued twice, by whomever.
  *
@@ -55,7 +67,10 @@
 #define GENERATIONS 3
 #endif
 #ifndef CRASHES
-#define CRASHES 1			/* of both servers together, restarts too */
+#define CRASHES 1			/* with a new nonce, of both servers together; restarts too */
+#endif
+#ifndef KEPT
+#define KEPT 0				/* crashes under a living postmaster, of both servers together */
 #endif
 #ifndef LOST
 #define LOST 1				/* answers of the registry */
@@ -79,6 +94,11 @@
 #define ABOVE_THE_CELL		11
 #define BELOW_THE_LIMIT		12
 #define COMPARE_WORD		13
+#define KEPT_WHEN_CONFIRMED	14
+#define KEPT_AS_A_WHOLE		15
+#define KEPT_UNTIL_STOPPED	16
+#define ABOVE_THE_LIMIT		17
+#define RELEASE_ABOVE_THE_LIMIT	18
 #ifndef WITHOUT
 #define WITHOUT 0
 #endif
@@ -93,6 +113,8 @@
 #define ADOPTED				6
 #define DONE_LATE			7
 #define SHORTENED			8
+#define ISSUE_WHEN_KEPT		9
+#define ADOPTED_WHEN_KEPT	10
 #ifdef REACH
 #define visit(name, when) assert(REACH != name || !(when))
 #else
@@ -130,12 +152,13 @@ Row row;
 Request late[SERVERS];
 bit is_late[SERVERS];
 byte lost;
+byte survived;				/* crashes under a living postmaster */
 
 byte life[SERVERS];
 byte word[SERVERS];			/* the first tick that is left, or INVALID */
-byte limit[SERVERS];		/* ticks below this one may be issued */
+byte limit[SERVERS];		/* ticks below this one may be issued; also the record's */
 byte cell[SERVERS];			/* the highest limit that was published */
-byte used[SERVERS];			/* the end of the last tick that was issued under the claim */
+byte used[SERVERS];			/* the end of the last tick that was issued under the claim, as far as is known */
 Seen seen[SERVERS * BACKENDS];
 
 bit issued[TICKS + 1];
@@ -145,6 +168,12 @@ byte now = 1;
 #ifdef REACH
 byte issuer = SERVERS;
 byte turns;
+#define CRASHED 1
+#define RENEWED 2
+byte kept_claim[SERVERS];	/* the claim has outlived a crash; it was renewed since */
+#define note_kept(what) kept_claim[me] = what
+#else
+#define note_kept(what) skip
 #endif
 
 /* For use within one step; no part of the state. */
@@ -234,13 +263,45 @@ inline end_word()
 	limit[me] = 0
 }
 
+inline forget_claim()
+{
+	used[me] = 0;
+	mine = 0;
+	kept = 0;
+	unknown = false;
+	start = 0;
+	note_kept(0)
+}
+
 inline end_claim()
 {
 	end_word();
-	used[me] = 0;
-	mine = 0;
-	unknown = false;
-	start = 0
+	forget_claim()
+}
+
+/* After a crash: above what survives of the limit, which is all that is known of what was issued. */
+inline go_on_as_kept()
+{
+	word[me] = INVALID;
+	any_tick(tick, used[me], cell[me]);
+	cell[me] = (guard(ABOVE_THE_LIMIT) -> tick : 0);
+	used[me] = (cell[me] < limit[me] -> cell[me] : limit[me]);
+	if
+	:: used[me] <= start || !guard(RELEASE_ABOVE_THE_LIMIT) -> used[me] = 0
+	:: else
+	fi;
+	mine = kept;
+	note_kept(CRASHED);
+	clear(ask);
+	step = PUBLISH_WORD
+}
+
+inline end_backends()
+{
+	for (each : 0 .. BACKENDS - 1) {
+		seen[me + SERVERS * each].word = 0;
+		seen[me + SERVERS * each].limit = 0
+	}
 }
 
 inline go_on(next)
@@ -257,7 +318,8 @@ active [SERVERS] proctype keeper()
 {
 	mtype	step = READ;
 	byte	mine;			/* the generation of the claim that is held; 0 for none */
-	bit		unknown;		/* the outcome of a renewal of it is unknown */
+	byte	kept;			/* the same in the record */
+	bit		unknown;		/* a renewal of it was asked for, its outcome is unknown */
 	byte	start;			/* of the claim that is asked for or held */
 	Request	ask;
 
@@ -277,6 +339,15 @@ end:
 	:: atomic {
 		step == READ && mine != 0 && still_mine && generations_left ->
 		visit(ADOPTED, row.generation != mine);
+		visit(ADOPTED_WHEN_KEPT, row.generation != mine && kept_claim[me] == CRASHED);
+		/* What is adopted is as good as confirmed; and what is asked for is remembered first. */
+		if
+		:: row.generation != mine -> limit[me] = row.granted_until; raise_cell()
+		:: else
+		fi;
+		mine = row.generation;
+		kept = mine;
+		unknown = true;
 		any_tick(ask.granted_until, row.granted_until, TICKS + 1);
 		ask.expected = row.generation;
 		ask.holder = nonce;
@@ -290,10 +361,7 @@ end:
 		:: guard(LOSS_ENDS_WORD) -> end_word()
 		:: else
 		fi;
-		used[me] = 0;
-		mine = 0;
-		unknown = false;
-		start = 0
+		forget_claim()
 	}
 
 	/* A clean stop: no more ids; then the time that is left is given back. */
@@ -305,7 +373,12 @@ end:
 		fi;
 		used[me] = 0;
 		if
-		:: guard(STOP_ENDS_WORD) -> end_word()
+		:: guard(KEPT_UNTIL_STOPPED) -> kept = 0
+		:: else
+		fi;
+		if
+		:: kept != 0 -> word[me] = INVALID
+		:: kept == 0 && guard(STOP_ENDS_WORD) -> end_word()
 		:: else
 		fi;
 		step = RELEASE
@@ -331,7 +404,8 @@ end:
 		execute(ask, is_compared);
 		if
 		:: written && ask.holder != NOBODY -> step = PUBLISH_LIMIT
-		:: written && ask.holder == NOBODY -> end_claim(); go_on(READ)
+		:: written && ask.holder == NOBODY && kept == 0 -> end_claim(); go_on(READ)
+		:: written && ask.holder == NOBODY && kept != 0 -> clear(ask); step = RELEASE
 		:: !written && ask.holder != NOBODY -> go_on(READ)
 		:: !written && ask.holder == NOBODY -> go_on(RELEASE)
 		fi
@@ -347,19 +421,23 @@ end:
 		is_late[me] = true;
 		if
 		:: ask.holder == NOBODY -> end_claim(); go_on(READ)
-		:: ask.holder != NOBODY && guard(CONFIRMED) -> unknown = mine != 0; go_on(READ)
+		:: ask.holder != NOBODY && guard(CONFIRMED) -> go_on(READ)
 		:: else -> step = PUBLISH_LIMIT
 		fi
 	}
 
-	/* The write is confirmed: now the backends may know. */
+	/* The write is confirmed: it is kept, and now the backends may know. */
 	:: atomic {
 		step == PUBLISH_LIMIT ->
 		limit[me] = ask.granted_until;
 		if
 		:: mine == 0 -> step = PUBLISH_WORD
-		:: else -> raise_cell(); mine = ask.expected + 1; unknown = false; go_on(READ)
-		fi
+		:: else -> raise_cell(); note_kept((kept_claim[me] != 0 -> RENEWED : 0)); go_on(READ)
+		fi;
+		mine = ask.expected + 1;
+		kept = mine;
+		unknown = false;
+		clear(ask)
 	}
 	:: atomic {
 		step == PUBLISH_WORD ->
@@ -368,7 +446,6 @@ end:
 		:: else -> word[me] = start
 		fi;
 		raise_cell();
-		mine = ask.expected + 1;
 		go_on(READ)
 	}
 
@@ -377,12 +454,30 @@ end:
 		life[0] + life[1] < CRASHES ->
 		life[me]++;
 		cell[me] = 0;
-		for (each : 0 .. BACKENDS - 1) {
-			seen[me + SERVERS * each].word = 0;
-			seen[me + SERVERS * each].limit = 0
-		}
+		end_backends();
 		end_claim();
 		go_on(READ)
+	}
+
+	/* A crash under a living postmaster, wherever it stands. */
+	:: atomic {
+		survived < KEPT ->
+		survived++;
+		end_backends();
+		if
+		:: step == WRITE && ask.holder != NOBODY && !guard(KEPT_WHEN_CONFIRMED) ->
+			limit[me] = ask.granted_until;
+			kept = ask.expected + 1
+		:: step == PUBLISH_LIMIT && mine == 0 && !guard(KEPT_AS_A_WHOLE) ->
+			limit[me] = ask.granted_until;
+			kept = ask.expected + 1;
+			start = 1
+		:: else
+		fi;
+		if
+		:: kept != 0 -> go_on_as_kept()
+		:: else -> cell[me] = 0; end_claim(); go_on(READ)
+		fi
 	}
 	od
 }
@@ -445,7 +540,8 @@ end:
 			visit(BOTH_ISSUE, turns == 2);
 			visit(ISSUE_IN_TURNS, turns == 3);
 			visit(ISSUE_WHEN_LOST, row.holder != nonce && row.holder != NOBODY);
-			visit(ISSUE_AFTER_CRASH, life[me] > 0)
+			visit(ISSUE_AFTER_CRASH, life[me] > 0);
+			visit(ISSUE_WHEN_KEPT, kept_claim[me] != 0)
 		:: else
 		fi;
 		mine_seen.word = 0;
