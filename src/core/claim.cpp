@@ -141,8 +141,11 @@ decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept
 	if (claim.granted_until_us >= lost.granted_until_us)
 		return false;
 	*next = claim;
-	/* Whoever read the claim before must fail to write it; and its holder, one ahead, could take this for an answer that it misses. */
-	next->generation = claim.generation + 2;
+	/*
+	 * Whoever read the claim before must fail to write it.  Nor may its holder take this for an answer that it misses:
+	 * in a restored registry that holder may be ahead of the row, but not of what was lost.
+	 */
+	next->generation = std::max(claim.generation, lost.generation) + 2;
 	next->granted_until_us = lost.granted_until_us;
 	return true;
 }

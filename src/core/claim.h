@@ -80,7 +80,7 @@ struct Claim
 	int64_t		since_us;		/* when the holder was granted it, by the registry's clock */
 	Holder		holder;
 
-	/* The store's own mark of what was read, for writing it only where it has not changed. */
+	/* The store's own mark of what was read, for writing it only where it, and the registry, have not changed. */
 	int64_t		version;
 };
 

@@ -456,7 +456,7 @@ read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Pro
 	const IntervalText window_text(window_us);
 	const char *const values[] = {context->group, node_text.text, context->me.nonce, window_text.text};
 	PGresult   *result = query(Statement("SELECT clock, max_forward_jump, unsettled, layout, generation, holder, host, port, "
-										 "data_directory, since, granted_until, alive FROM %s.snowflake_registry_read($1, $2, $3, $4)").text,
+										 "data_directory, since, granted_until, alive, incarnation FROM %s.snowflake_registry_read($1, $2, $3, $4)").text,
 							   4, values, problem);
 
 	if (result == nullptr)
@@ -473,6 +473,7 @@ read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Pro
 	claim->since_us = number(result, 0, 9);
 	claim->granted_until_us = number(result, 0, 10);
 	claim->is_alive = truth(result, 0, 11);
+	claim->version = number(result, 0, 12);
 	PQclear(result);
 	return true;
 }
@@ -512,6 +513,7 @@ Written
 write(Form form, const Claim &before, const Claim &next, int64_t window_us, Problem *problem)
 {
 	const NumberText node_text(static_cast<int64_t>(next.node));
+	const NumberText version_text(before.version);
 	const NumberText before_text(before.generation);
 	const NumberText next_text(next.generation);
 	const NumberText port_text(next.holder.port);
@@ -519,11 +521,11 @@ write(Form form, const Claim &before, const Claim &next, int64_t window_us, Prob
 	const NumberText until_text(next.granted_until_us);
 	const IntervalText window_text(window_us);
 	const char *const values[] = {
-		context->group, node_text.text, form_name(form), before_text.text, next_text.text, context->me.nonce, context->layout, next.holder.host, port_text.text, next.holder.data_directory,
+		context->group, node_text.text, form_name(form), version_text.text, before_text.text, next_text.text, context->me.nonce, context->layout, next.holder.host, port_text.text, next.holder.data_directory,
 		since_text.text, until_text.text, window_text.text,
 	};
-	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)").text,
-							 13, values, problem);
+	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)").text,
+							 14, values, problem);
 	Written		written;
 
 	if (result == nullptr)

@@ -174,7 +174,7 @@ REVOKE ALL ON FUNCTION snowflake_registry_unsettled(interval) FROM PUBLIC;
  * asking server's nonce; another holder's is not told: it is 'other'.
  */
 CREATE FUNCTION snowflake_registry_read(registry_group text, node bigint, me text, claim_window interval,
-	OUT clock bigint, OUT max_forward_jump bigint, OUT unsettled bigint, OUT layout text, OUT generation bigint, OUT holder text,
+	OUT clock bigint, OUT max_forward_jump bigint, OUT unsettled bigint, OUT incarnation bigint, OUT layout text, OUT generation bigint, OUT holder text,
 	OUT host text, OUT port int, OUT data_directory text, OUT since bigint, OUT granted_until bigint, OUT alive boolean) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -185,6 +185,7 @@ BEGIN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	unsettled := @extschema@.snowflake_registry_unsettled(claim_window);
+	SELECT s.incarnation INTO incarnation FROM @extschema@.snowflake_registry_server AS s;
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
 	max_forward_jump := @extschema@.snowflake_registry_max_forward_jump();
 	SELECT g.layout INTO layout FROM @extschema@.snowflake_registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
@@ -221,13 +222,13 @@ REVOKE ALL ON FUNCTION snowflake_registry_list(text) FROM PUBLIC;
 
 /*
  * Writes a claim where the registry has it in this generation, 0 for none at
- * all; false where not.  me is the writing server's nonce.  form is what becomes of
+ * all, and is the one that was read; false where not.  me is the writing server's nonce.  form is what becomes of
  * the claim: 'claim', the server is granted it, or renews it, and counts as alive for
  * alive_for from now on; 'release', nobody holds it; 'assertion', it stays with
  * its holder, and only granted_until is raised.  layout is the server's: a group's first
  * claim sets the group's.
  */
-CREATE FUNCTION snowflake_registry_write(registry_group text, node bigint, form text, expected_generation bigint, generation bigint,
+CREATE FUNCTION snowflake_registry_write(registry_group text, node bigint, form text, incarnation bigint, expected_generation bigint, generation bigint,
 	me text, layout text, host text, port int, data_directory text, since bigint, granted_until bigint, alive_for interval) RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -236,6 +237,7 @@ AS $$
 DECLARE
 	granted_at timestamptz := timestamptz 'epoch' + since * interval '1 microsecond';
 	group_layout text;
+	unsettled bigint;
 	furthest_of_others bigint;
 	known_alive boolean;
 	fence_us bigint;
@@ -250,10 +252,15 @@ BEGIN
 	SELECT * INTO known FROM @extschema@.snowflake_registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
 	   FOR UPDATE;
+	-- It may have forgotten something since it was read: what was decided then counts no more.
+	unsettled := @extschema@.snowflake_registry_unsettled(interval '1s');
+	IF incarnation IS DISTINCT FROM (SELECT s.incarnation FROM @extschema@.snowflake_registry_server AS s) THEN
+		RETURN false;
+	END IF;
 	known_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
 
 	-- What others may tell of a living holder's number goes no further than the group's ids ran ahead when they were granted.
-	IF form = 'assertion' COLLATE "C" AND known_alive AND @extschema@.snowflake_registry_unsettled(interval '1s') > 0 THEN
+	IF form = 'assertion' COLLATE "C" AND known_alive AND unsettled > 0 THEN
 		SELECT extract(epoch FROM clock_timestamp() + max(greatest(c.granted_until - c.alive_until, interval '0') + c.claim_window)) * 1000000
 		  INTO furthest_of_others
 		  FROM @extschema@.snowflake_registry_claim AS c
@@ -267,7 +274,7 @@ BEGIN
 	fence := timestamptz 'epoch' + fence_us * interval '1 microsecond';
 
 	IF form = 'claim' COLLATE "C" THEN
-		INSERT INTO @extschema@.snowflake_registry_group VALUES ($1, $7) ON CONFLICT DO NOTHING;
+		INSERT INTO @extschema@.snowflake_registry_group VALUES ($1, $8) ON CONFLICT DO NOTHING;
 		SELECT g.layout INTO group_layout FROM @extschema@.snowflake_registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
 		IF group_layout <> layout COLLATE "C" THEN
 			RAISE EXCEPTION 'layout of a snowflake registry''s group cannot be another one'
@@ -279,21 +286,21 @@ BEGIN
 	number := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
 	IF expected_generation = 0 THEN
 		INSERT INTO @extschema@.snowflake_registry_claim
-		VALUES ($1, $2, $5, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $8, $9, $10, granted_at, fence,
+		VALUES ($1, $2, $6, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $9, $10, $11, granted_at, fence,
 				clock_timestamp() + coalesce(alive_for, interval '0'), coalesce(alive_for, interval '0'), number)
 		ON CONFLICT DO NOTHING;
 	ELSIF form = 'claim' COLLATE "C" THEN
 		UPDATE @extschema@.snowflake_registry_claim AS c
 		   SET (generation, holder, host, port, data_directory, since, granted_until, alive_until, claim_window, write_number) =
-			   ($5, me, $8, $9, $10, granted_at, fence, clock_timestamp() + alive_for, alive_for, number)
+			   ($6, me, $9, $10, $11, granted_at, fence, clock_timestamp() + alive_for, alive_for, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSIF form = 'release' COLLATE "C" THEN
 		UPDATE @extschema@.snowflake_registry_claim AS c
 		   SET (generation, holder, host, port, data_directory, granted_until, alive_until, write_number) =
-			   ($5, NULL, '', 0, '', fence, clock_timestamp(), number)
+			   ($6, NULL, '', 0, '', fence, clock_timestamp(), number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSE
-		UPDATE @extschema@.snowflake_registry_claim AS c SET (generation, granted_until, write_number) = ($5, fence, number)
+		UPDATE @extschema@.snowflake_registry_claim AS c SET (generation, granted_until, write_number) = ($6, fence, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	END IF;
 	-- Another may have been faster to insert it.
@@ -304,9 +311,9 @@ BEGIN
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
+COMMENT ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
 	'writes a claim where it is still what was read, for the server that wants it';
-REVOKE ALL ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
 
 /* For the registry's owner, who knows that no server holds what this registry does not know. */
 CREATE FUNCTION snowflake_registry_settle() RETURNS void

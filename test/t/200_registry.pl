@@ -253,7 +253,7 @@ sub written
 	my ($group, $node, $form, $granted_until, $generation) = @_;
 
 	$generation //= 'generation + 1';
-	return qq{SELECT snowflake_registry_write('$group', $node, '$form', generation, $generation, repeat('5', 32), layout, '', 0, '', clock, $granted_until, '1s')
+	return qq{SELECT snowflake_registry_write('$group', $node, '$form', incarnation, generation, $generation, repeat('5', 32), layout, '', 0, '', clock, $granted_until, '1s')
 		FROM snowflake_registry_read('$group', $node, repeat('5', 32), '1s')};
 }
 

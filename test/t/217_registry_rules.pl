@@ -41,7 +41,7 @@ $two->refused_in_the_end(qr/its group has the layout "timestamp:38 server:20 seq
 	'another layout in the group');
 is($registry->claim(8, 'count(*)'), 0, 'another layout in the group: no claim');
 $registry->command_fails_like([ 'psql', '-XAtq', '-d', $registry->connstr('postgres') . ' user=keeper', '-c',
-	q{SELECT snowflake_registry_write('default', 8, 'claim', 0, 1, repeat('5', 32), 'other', '', 0, '', clock, clock, '1s')
+	q{SELECT snowflake_registry_write('default', 8, 'claim', incarnation, 0, 1, repeat('5', 32), 'other', '', 0, '', clock, clock, '1s')
 	  FROM snowflake_registry_read('default', 8, repeat('5', 32), '1s')} ],
 	qr/layout of a snowflake registry's group cannot be another one\n.*DETAIL: .*Group "default" has the layout "timestamp:38 .*", not "other"/, 'nor by a server that does not look');
 $two->stop;

@@ -553,6 +553,23 @@ TEST(Assertion, is_a_change_that_others_notice)
 	EXPECT_EQ(next.generation, 6);
 }
 
+TEST(Assertion, is_no_answer_for_a_holder_that_is_ahead_of_a_restored_registry)
+{
+	Claim		next{};
+
+	/* The row is one generation behind its holder, which has asked for more and has no answer; what was lost came later. */
+	const Grant overdue = {7, 5, 500, 600, 900, 0};
+	const Grant lost = {7, 6, 600, 800, 0, 0};
+
+	ASSERT_TRUE(decide_assertion(claim_of(me, 4, 590, true), lost, &next));
+	EXPECT_GT(next.generation, 6);
+	EXPECT_EQ(adopted(next, overdue).generation, overdue.generation);
+
+	/* Or earlier, and the row is the holder's own. */
+	ASSERT_TRUE(decide_assertion(claim_of(me, 5, 600, true), {7, 3, 600, 800, 0, 0}, &next));
+	EXPECT_EQ(adopted(next, overdue).generation, overdue.generation);
+}
+
 TEST(Assertion, is_not_needed_where_the_registry_knows)
 {
 	Claim		next{};
