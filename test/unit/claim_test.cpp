@@ -550,7 +550,7 @@ TEST(Assertion, is_a_change_that_others_notice)
 
 	/* Somebody who has read the claim before, and writes it now, must fail; nor does its holder take it for an answer. */
 	ASSERT_TRUE(decide_assertion(claim_of(other, 4, 550, true), held_grant, &next));
-	EXPECT_EQ(next.generation, 6);
+	EXPECT_EQ(next.generation, 7);
 }
 
 TEST(Assertion, is_no_answer_for_a_holder_that_is_ahead_of_a_restored_registry)
