@@ -100,7 +100,7 @@ in_short() {
 sql() {
     local name=$1
     shift
-    "$bindir/psql" -X -q -v ON_ERROR_STOP=1 -h "$base" -p "$(port_of "$name")" -U postgres "$@"
+    "$bindir/psql" -X -q -P pager=off -v ON_ERROR_STOP=1 -h "$base" -p "$(port_of "$name")" -U postgres "$@"
 }
 
 bench_client() {

@@ -10,8 +10,9 @@ CREATE TABLE orders (
 
 CREATE SERVER shard1 FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'folder', port :'port1', dbname 'postgres');
 CREATE SERVER shard2 FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'folder', port :'port2', dbname 'postgres');
-CREATE USER MAPPING FOR CURRENT_USER SERVER shard1;
-CREATE USER MAPPING FOR CURRENT_USER SERVER shard2;
+-- Without a user libpq takes the operating system's.
+CREATE USER MAPPING FOR CURRENT_USER SERVER shard1 OPTIONS (user 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER shard2 OPTIONS (user 'postgres');
 CREATE FOREIGN TABLE orders_shard1 PARTITION OF orders FOR VALUES FROM (1) TO (1001)
 	SERVER shard1 OPTIONS (table_name 'orders');
 CREATE FOREIGN TABLE orders_shard2 PARTITION OF orders FOR VALUES FROM (1001) TO (2001)
