@@ -25,31 +25,32 @@ namespace snowflake __attribute__((visibility("hidden")))
 struct Scale
 {
 	int64_t		epoch_us;		/* Unix microseconds, a whole number of milliseconds */
-	int64_t		tick_us;		/* 0: only a hash of it is known */
+	int64_t		tick_us;		/* 0: not known */
 	int			timestamp_shift;
+	bool		is_accepted;	/* it did not lie above all before, somebody said */
 };
 
 /*
- * A scale as 64 bits, never 0:
+ * A scale as 64 bits, 0 for none:
  *
- *		epoch, Unix milliseconds : 44 | timestamp_shift : 6 | unit : 2 | count : 12
+ *		accepted : 1 | epoch, Unix milliseconds : 43 | timestamp_shift : 6 | unit : 2 | count : 12
  *
  * The tick is count units of 1 us, 1 ms or 1 s, the largest that it is a multiple
- * of.  Where the count has no room, the unit is tick_is_hashed and the count a
- * hash.  An epoch that has no room lies beyond what a clock in 64-bit nanoseconds
- * can read: no id was made with it, and it is cut off.
+ * of.  A layout whose tick or epoch has no room makes no ids: two scales that
+ * differ never have the same code.
+ *
+ * Accepted: the ids of the scales before are not known to lie below a limit made
+ * on this one, so that no other scale can lie above them by itself.
  */
-constexpr int scale_epoch_bits = 44;
+constexpr int scale_epoch_bits = 43;
 constexpr int scale_shift_bits = 6;
 constexpr int scale_unit_bits = 2;
 constexpr int scale_count_bits = 12;
-static_assert(scale_epoch_bits + scale_shift_bits + scale_unit_bits + scale_count_bits == 64);
+static_assert(1 + scale_epoch_bits + scale_shift_bits + scale_unit_bits + scale_count_bits == 64);
 
-constexpr int64_t scale_units_us[] = {1, 1000, 1000 * 1000};
-constexpr uint64_t tick_is_hashed = 3;
-
-/* The largest prime that leaves room for the hash, which begins at 1. */
-constexpr int64_t scale_hash_modulus = 4093;
+constexpr uint64_t scale_is_accepted = uint64_t{1} << 63;
+constexpr int scale_units = 3;
+constexpr int64_t scale_units_us[scale_units] = {1, 1000, 1000 * 1000};
 
 constexpr uint64_t
 scale_mask(int bits) noexcept
@@ -58,18 +59,43 @@ scale_mask(int bits) noexcept
 }
 
 constexpr uint64_t
+scale_unit(const Layout &layout) noexcept
+{
+	return layout.tick_us % scale_units_us[2] == 0 ? 2 : layout.tick_us % scale_units_us[1] == 0 ? 1 : 0;
+}
+
+/* Is there room for its tick? */
+constexpr bool
+has_scale_tick(const Layout &layout) noexcept
+{
+	return static_cast<uint64_t>(layout.tick_us / scale_units_us[scale_unit(layout)]) <= scale_mask(scale_count_bits);
+}
+
+/* Is there room for its epoch?  Up to 2248-09-26. */
+constexpr bool
+has_scale_epoch(const Layout &layout) noexcept
+{
+	return static_cast<uint64_t>(layout.epoch_us / 1000) <= scale_mask(scale_epoch_bits);
+}
+
+/* 0 where there is no room for it. */
+constexpr uint64_t
 encode_scale(const Layout &layout) noexcept
 {
-	uint64_t	epoch_ms = std::min(static_cast<uint64_t>(layout.epoch_us / 1000), scale_mask(scale_epoch_bits));
-	uint64_t	unit = layout.tick_us % scale_units_us[2] == 0 ? 2 : layout.tick_us % scale_units_us[1] == 0 ? 1 : 0;
+	uint64_t	epoch_ms = static_cast<uint64_t>(layout.epoch_us / 1000);
+	uint64_t	unit = scale_unit(layout);
 	uint64_t	count = static_cast<uint64_t>(layout.tick_us / scale_units_us[unit]);
 
-	if (count > scale_mask(scale_count_bits))
-	{
-		unit = tick_is_hashed;
-		count = static_cast<uint64_t>(layout.tick_us % scale_hash_modulus) + 1;
-	}
+	if (!has_scale_tick(layout) || !has_scale_epoch(layout))
+		return 0;
 	return ((epoch_ms << scale_shift_bits | layout.timestamp_shift) << scale_unit_bits | unit) << scale_count_bits | count;
+}
+
+/* Was it made on this layout's scale, accepted or not? */
+constexpr bool
+is_scale_of(uint64_t encoded, const Layout &layout) noexcept
+{
+	return (encoded & ~scale_is_accepted) == encode_scale(layout);
 }
 
 constexpr Scale
@@ -77,12 +103,13 @@ decode_scale(uint64_t encoded) noexcept
 {
 	uint64_t	count = encoded & scale_mask(scale_count_bits);
 	uint64_t	unit = encoded >> scale_count_bits & scale_mask(scale_unit_bits);
-	uint64_t	above = encoded >> (scale_count_bits + scale_unit_bits);
+	uint64_t	above = (encoded & ~scale_is_accepted) >> (scale_count_bits + scale_unit_bits);
 
 	return {
 		.epoch_us = static_cast<int64_t>(above >> scale_shift_bits) * 1000,
-		.tick_us = unit == tick_is_hashed ? 0 : static_cast<int64_t>(count) * scale_units_us[unit],
+		.tick_us = unit < scale_units ? static_cast<int64_t>(count) * scale_units_us[unit] : 0,
 		.timestamp_shift = static_cast<int>(above & scale_mask(scale_shift_bits)),
+		.is_accepted = (encoded & scale_is_accepted) != 0,
 	};
 }
 
@@ -90,12 +117,13 @@ decode_scale(uint64_t encoded) noexcept
  * The layout's first tick whose ids all lie above every id that was made on
  * another scale below a limit, Unix microseconds, exclusive, whatever the node
  * numbers; the end of each of those ids' ticks lies at or below it.  Beyond the
- * layout's last tick where there is none, or where the other tick is not known.
+ * layout's last tick where there is none, where the other tick is not known, and
+ * where the other scale was accepted: ids of those before it may lie anywhere.
  */
 constexpr int64_t
 first_tick_above(const Scale &made_in, int64_t limit_us, const Layout &layout) noexcept
 {
-	if (made_in.tick_us == 0)
+	if (made_in.tick_us == 0 || made_in.is_accepted)
 		return layout.last_tick() + 1;
 
 	/* Those ids lie below this one: 63 bits, shifted by at most 63. */
@@ -118,7 +146,7 @@ constexpr bool
 find_start(uint64_t made_in, const Layout &layout, int64_t limit_us, int64_t now_us, int64_t *start_us) noexcept
 {
 	*start_us = limit_us;
-	if (made_in == 0 || made_in == encode_scale(layout))
+	if (made_in == 0 || is_scale_of(made_in, layout))
 		return true;
 
 	int64_t		above = first_tick_above(decode_scale(made_in), limit_us, layout);

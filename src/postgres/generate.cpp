@@ -11,6 +11,7 @@
 
 #include "postgres/generate.h"
 
+#include "core/scale.h"
 #include "postgres/clock.h"
 #include "postgres/grant.h"
 #include "postgres/lastval.h"
@@ -325,26 +326,30 @@ Server::unlock() noexcept
 	unlock_shared();
 }
 
+/* An error where the layout is for reading only: a limit could not say in which one it was made. */
+void
+Server::check_makes_ids() noexcept
+{
+	Reason		reason;
+
+	if (is_for_reading_only(server_layout(), &reason))
+	{
+		count_error();
+		report_for_reading_only(reason);
+	}
+}
+
 bool
 Server::claim_source(ClaimSource *source) noexcept
 {
 	const ServerNode &node = server_node();
-	Reason		reason;
 
 	if (RecoveryInProgress())
 	{
 		count_error();
 		PreventCommandDuringRecovery("snowflake_nextval()");
 	}
-	if (is_for_reading_only(server_layout(), &reason))
-	{
-		count_error();
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot make ids with the setting of \"snowflake.layout\""),
-				 errdetail("It is \"%s\". %s", layout_setting(), reason.text),
-				 errhint("Set \"snowflake.layout\" to another one and restart the server.")));
-	}
+	check_makes_ids();
 	if (!node.usable)
 	{
 		count_error();
@@ -383,6 +388,7 @@ Server::prepare_limit() noexcept
 {
 	int64		now_us = now_ns() / ns_per_us;
 
+	check_makes_ids();
 	check_limit_writable();
 	if (!record_layout(now_us))
 	{
@@ -503,7 +509,24 @@ is_for_reading_only(const Layout &layout, Reason *reason)
 {
 	if (layout.fields[0].kind != FieldKind::timestamp)
 		return !reason->refuse("Its first field is not the timestamp, so ids would not sort by time.");
+
+	/* The durable limit must say which ids were made. */
+	if (!has_scale_tick(layout))
+		return !reason->refuse("Its tick cannot be kept with the durable limit. Ticks of 1 to %d us, ms or s can be used.",
+							   static_cast<int>(scale_mask(scale_count_bits)));
+	if (!has_scale_epoch(layout))
+		return !reason->refuse("Its epoch cannot be kept with the durable limit. Epochs before the year 2248 can be used.");
 	return false;
+}
+
+void
+report_for_reading_only(const Reason &reason)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make ids with the setting of \"snowflake.layout\""),
+			 errdetail("It is \"%s\". %s", layout_setting(), reason.text),
+			 errhint("Set \"snowflake.layout\" to another one and restart the server.")));
 }
 
 }  // namespace snowflake

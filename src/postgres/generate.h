@@ -33,6 +33,8 @@ public:
 	void		clock_ahead(int64_t now_ns, int64_t durable_us) noexcept;
 
 private:
+	void		check_makes_ids() noexcept;
+
 	uint64_t	log_position_ = 0;
 
 	/* The last reading of the clock, and the cycles() at which it was read */
@@ -53,6 +55,9 @@ int64_t		id_of(uint64_t step, uint64_t node);
 
 /* Why ids of this layout can only be read, whatever the clock says; false where they can be made. */
 bool		is_for_reading_only(const Layout &layout, Reason *reason);
+
+/* The error of such a layout. */
+[[noreturn]] void report_for_reading_only(const Reason &reason);
 
 }  // namespace snowflake
 

@@ -67,7 +67,7 @@ find_layout_start(int64_t now_us, int64_t *start_us)
 	int64_t		limit_us = read_limit();
 	int64		decided_us = static_cast<int64>(shared()->layout_start_us.load(std::memory_order_relaxed));
 
-	if (decided_us != 0 && recorded != server_scale())
+	if (decided_us != 0 && !is_scale_of(recorded, server_layout()))
 	{
 		*start_us = std::max(limit_us, decided_us);
 		return true;
@@ -82,7 +82,7 @@ record_layout(int64_t now_us)
 	Shared	   &state = *shared();
 	uint64_t	recorded = read_scale();
 
-	if (recorded == server_scale())
+	if (is_scale_of(recorded, layout))
 		return true;
 	if (recorded != 0)
 	{
@@ -127,6 +127,10 @@ report_layout_change()
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("cannot make snowflake ids in another layout than before"),
+			 decode_scale(recorded).is_accepted ?
+			 errdetail("The time up to %s was reserved in a layout with %s, which was accepted over another one; "
+					   "\"snowflake.layout\" now has %s, and could repeat ids of either.",
+					   time_text(limit_us).text, scale_text(decode_scale(recorded)).text, scale_text(decode_scale(server_scale())).text) :
 			 free_tick > layout.last_tick() ?
 			 errdetail("The time up to %s was reserved in a layout with %s; \"snowflake.layout\" now has %s, and could repeat those ids.",
 					   time_text(limit_us).text, scale_text(decode_scale(recorded)).text, scale_text(decode_scale(server_scale())).text) :
@@ -147,25 +151,31 @@ extern "C"
 
 /*
  * snowflake_accept_layout(): takes the server's layout for that of the limit,
- * whatever it was made in.  Superusers only.
+ * whatever it was made in.  From there every other one is refused until it is
+ * accepted too: where the ids before lie is not known any more.  Superusers only.
  */
 PG_FUNCTION_INFO_V1(snowflake_accept_layout);
 Datum
 snowflake_accept_layout(PG_FUNCTION_ARGS)
 {
+	Reason		reason;
+
 	(void) server_generator();	/* an error where the library was not preloaded */
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser to accept another layout of snowflake ids")));
 	PreventCommandDuringRecovery("snowflake_accept_layout()");
+	if (is_for_reading_only(server_layout(), &reason))
+		report_for_reading_only(reason);
 	check_limit_writable();
 
 	uint64_t	recorded = read_scale();
 
-	if (recorded == server_scale())
+	/* The same one goes on as it did: above all before, or accepted. */
+	if (is_scale_of(recorded, server_layout()))
 		PG_RETURN_VOID();
-	flush_log(log_scale(server_scale()));
+	flush_log(log_scale(server_scale() | scale_is_accepted));
 	ereport(LOG,
 			(errmsg("layout of snowflake ids was accepted"),
 			 recorded == 0 ?

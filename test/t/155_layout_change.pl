@@ -148,6 +148,39 @@ $standby{later}->take(1000);
 $standby{later}->safe_psql('postgres', 'CREATE ROLE visitor; GRANT EXECUTE ON FUNCTION snowflake_accept_layout() TO visitor');
 $standby{later}->refuses('SET ROLE visitor; SELECT snowflake_accept_layout()', qr/must be superuser to accept/, 'accepted by an ordinary user');
 
+# From an accepted layout no other one lies above by itself: ids of the one before it may lie anywhere.  These lie
+# above those of the accepted one, but they are those that the first layout had 10 s ago.
+my $third = "$bits epoch:2010-01-01T00:00:25Z";
+my $over = qr/$refused.*DETAIL: .*epoch 2010-01-02 00:00:15\+00, .*which was accepted over another one.*HINT: .*snowflake_accept_layout/s;
+foreach my $layout ($third, $base)
+{
+	restart_as($standby{later}, $layout);
+	$standby{later}->refuses('SELECT snowflake_nextval()', $over, "from an accepted layout to $layout");
+	is($standby{later}->stat('refusal'), 'another layout', "from an accepted layout to $layout: the refusal");
+}
+restart_as($standby{later}, $later);
+$standby{later}->take(1000);
+restart_as($standby{later}, $third);
+$standby{later}->safe_psql('postgres', 'SELECT snowflake_accept_layout()');
+is(layout_on_record($standby{later}), '2010-01-01 00:00:25+00|00:00:00.001|22', 'the next one was accepted');
+$standby{later}->{line} = 'three';
+$standby{later}->take(1000);
+
+# Layouts that the record has no room for are for reading only.
+foreach my $case ([ "$base tick:4097us", qr/Ticks of 1 to 4095 us, ms or s/, 'set_limit(now())' ],
+	[ "$bits epoch:2249-01-01", qr/Epochs before the year 2248/ ])
+{
+	my ($layout, $reason, @calls) = @$case;
+
+	restart_as($standby{later}, $layout);
+	foreach my $call ('nextval()', 'accept_layout()', @calls)
+	{
+		$standby{later}->refuses("SELECT snowflake_$call", qr/ERROR: .*cannot make ids with the setting of "snowflake.layout".*DETAIL: .*$reason/s,
+			"$layout, $call");
+	}
+	is($standby{later}->stat('refusal'), 'layout for reading only', "$layout: the refusal");
+}
+
 # A base backup that is started with another layout.
 my $copy = Snowflake::Server->new('copy');
 $copy->init_from($server, 'base', has_streaming => 0);

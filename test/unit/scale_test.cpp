@@ -6,6 +6,8 @@
 #include "core/scale.h"
 #include "layouts.h"
 
+#include <map>
+
 using namespace snowflake;
 
 namespace
@@ -31,7 +33,7 @@ random_layout(std::mt19937_64 &random, const Layout *model)
 			if (model->timestamp_bits + model->timestamp_shift + 1 > max_id_bits)
 				continue;
 			if (random() % 2 == 0)
-				tick_us += 1 + static_cast<int64_t>(random() % 3);
+				tick_us += (1 + static_cast<int64_t>(random() % 3)) * scale_units_us[scale_unit(*model)];
 			if (random() % 2 == 0)
 				epoch_ms += static_cast<int64_t>(random() % 41) * 1000 - 20 * 1000;
 			if (epoch_ms < 0)
@@ -48,7 +50,7 @@ TEST(Scale, is_written_as_it_was_in_the_first_version)
 	EXPECT_EQ(encode_scale(layout_of("twitter")), 1288834974657u << 20 | 22 << 14 | 1 << 12 | 1);
 	EXPECT_EQ(encode_scale(layout_of("game")), 1735689600000u << 20 | 25 << 14 | 1 << 12 | 10);
 	EXPECT_EQ(encode_scale(layout_of("agrona")), 22u << 14 | 1 << 12 | 1);
-	EXPECT_EQ(encode_scale(layout_of("timestamp:50 sequence:13 tick:86400s epoch:0")), 13u << 14 | 3 << 12 | (86400000000 % 4093 + 1));
+	EXPECT_EQ(encode_scale(layout_of("timestamp:50 sequence:13 tick:4095s epoch:0")), 13u << 14 | 2 << 12 | 4095);
 }
 
 TEST(Scale, is_read_as_it_was_written)
@@ -63,27 +65,61 @@ TEST(Scale, is_read_as_it_was_written)
 		EXPECT_EQ(read.epoch_us, layout.epoch_us) << "seed " << seed;
 		EXPECT_EQ(read.tick_us, layout.tick_us) << "seed " << seed;
 		EXPECT_EQ(read.timestamp_shift, layout.timestamp_shift) << "seed " << seed;
+		EXPECT_FALSE(read.is_accepted) << "seed " << seed;
+
+		Scale		accepted = decode_scale(encode_scale(layout) | scale_is_accepted);
+
+		EXPECT_EQ(accepted.epoch_us, layout.epoch_us) << "seed " << seed;
+		EXPECT_EQ(accepted.tick_us, layout.tick_us) << "seed " << seed;
+		EXPECT_EQ(accepted.timestamp_shift, layout.timestamp_shift) << "seed " << seed;
+		EXPECT_TRUE(accepted.is_accepted) << "seed " << seed;
 	}
 }
 
-TEST(Scale, has_no_room_for_every_tick_but_tells_neighbours_apart)
+TEST(Scale, is_another_one_for_every_tick_or_none)
 {
-	uint64_t	before = 0;
+	Layout		layout = layout_of("timestamp:40 sequence:12 epoch:2020-01-01");
+	std::vector<int64_t> ticks_us;
+	std::map<uint64_t, int64_t> seen;
 
-	for (int64_t tick_us = 5000001; tick_us < 5000001 + 4000; tick_us++)
+	for (int64_t unit_us : scale_units_us)
+		for (int64_t count = 1; count <= 20000; count++)
+			for (int64_t near_us : {-1, 0, 1})
+				ticks_us.push_back(count * unit_us + near_us);
+	std::sort(ticks_us.begin(), ticks_us.end());
+	ticks_us.erase(std::unique(ticks_us.begin(), ticks_us.end()), ticks_us.end());
+	for (int64_t tick_us : ticks_us)
 	{
-		uint64_t	scale = encode_scale(layout_of("timestamp:40 sequence:12 tick:" + std::to_string(tick_us) + "us epoch:0"));
+		if (tick_us < 1 || tick_us > max_tick_us)
+			continue;
+		layout.tick_us = tick_us;
 
-		EXPECT_NE(scale, before);
-		EXPECT_NE(scale, 0u);
-		EXPECT_EQ(decode_scale(scale).tick_us, tick_us % 1000 == 0 && tick_us / 1000 <= 4095 ? tick_us : 0);
-		before = scale;
+		uint64_t	scale = encode_scale(layout);
+		bool		is_exact = tick_us <= 4095 || (tick_us % 1000 == 0 && tick_us <= 4095 * 1000) ||
+			(tick_us % s_us == 0 && tick_us <= 4095 * s_us);
+
+		ASSERT_EQ(scale != 0, is_exact) << tick_us << " us";
+		ASSERT_EQ(has_scale_tick(layout), is_exact) << tick_us << " us";
+		if (scale == 0)
+			continue;
+		ASSERT_EQ(decode_scale(scale).tick_us, tick_us);
+		ASSERT_TRUE(seen.emplace(scale, tick_us).second) << tick_us << " us and " << seen[scale] << " us";
 	}
+	EXPECT_EQ(seen.size(), 4095u + (4095 - 4) + (4095 - 4));
 }
 
-TEST(Scale, cuts_off_an_epoch_that_no_clock_reaches)
+TEST(Scale, has_room_for_epochs_before_2248)
 {
-	EXPECT_EQ(encode_scale(layout_of("timestamp:40 sequence:12 epoch:9999-12-31")), UINT64_MAX << 20 | 12 << 14 | 1 << 12 | 1);
+	Layout		last = layout_of("timestamp:40 sequence:12 epoch:8796093022207");
+	Layout		next = layout_of("timestamp:40 sequence:12 epoch:8796093022208");
+
+	EXPECT_TRUE(has_scale_epoch(layout_of("timestamp:40 sequence:12 epoch:2247-12-31T23:59:59.999Z")));
+	EXPECT_TRUE(has_scale_epoch(last));
+	EXPECT_EQ(decode_scale(encode_scale(last)).epoch_us, last.epoch_us);
+	EXPECT_FALSE(decode_scale(encode_scale(last)).is_accepted);
+	EXPECT_FALSE(has_scale_epoch(next));
+	EXPECT_EQ(encode_scale(next), 0u);
+	EXPECT_EQ(encode_scale(layout_of("timestamp:40 sequence:12 epoch:9999-12-31")), 0u);
 }
 
 TEST(FirstTickAbove, is_the_first_one_whose_ids_all_lie_above)
@@ -130,10 +166,47 @@ TEST(FirstTickAbove, is_any_where_nothing_was_made)
 
 TEST(FirstTickAbove, is_none_where_the_tick_is_not_known)
 {
-	Layout		old = layout_of("timestamp:40 sequence:12 tick:86400s epoch:2020-01-01");
+	Layout		old = layout_of("timestamp:40 sequence:12 epoch:2020-01-01");
 	Layout		layout = layout_of("timestamp:50 sequence:13 tick:1us epoch:0");
+	uint64_t	unknown_unit = encode_scale(old) | uint64_t{3} << scale_count_bits;
+	uint64_t	no_count = encode_scale(old) & ~scale_mask(scale_count_bits);
 
-	EXPECT_EQ(first_tick_above(decode_scale(encode_scale(old)), old.epoch_us + 1, layout), layout.last_tick() + 1);
+	EXPECT_EQ(first_tick_above(decode_scale(unknown_unit), old.epoch_us + 1, layout), layout.last_tick() + 1);
+	EXPECT_EQ(first_tick_above(decode_scale(no_count), old.epoch_us + 1, layout), layout.last_tick() + 1);
+}
+
+TEST(FirstTickAbove, is_none_where_the_other_layout_was_accepted)
+{
+	Layout		old = layout_of("twitter epoch:2020-01-01");
+	Layout		layout = layout_of("twitter epoch:2015-01-01");
+
+	EXPECT_EQ(first_tick_above(decode_scale(encode_scale(old) | scale_is_accepted), old.epoch_us + 1000, layout), layout.last_tick() + 1);
+}
+
+/*
+ * The second layout's ids lie below those of the first; it was accepted.  The third
+ * one's lie above the second's at once, but they are the first one's of 10 s before.
+ */
+TEST(FindStart, is_not_found_after_an_accepted_layout_until_the_next_is_accepted)
+{
+	Layout		first = layout_of("twitter epoch:2020-01-01T00:00:00Z");
+	Layout		second = layout_of("twitter epoch:2020-01-02T00:00:00Z");
+	Layout		third = layout_of("twitter epoch:2020-01-01T00:00:10Z");
+	int64_t		limit_us = second.epoch_us + 86400 * s_us;
+	uint64_t	accepted = encode_scale(second) | scale_is_accepted;
+	int64_t		start_us = 0;
+
+	EXPECT_FALSE(find_start(encode_scale(first), second, limit_us, limit_us, &start_us));
+
+	EXPECT_TRUE(find_start(accepted, second, limit_us, limit_us + 3600 * s_us, &start_us));
+	EXPECT_EQ(start_us, limit_us);
+	for (const Layout &next : {first, third})
+	{
+		EXPECT_TRUE(find_start(encode_scale(second), next, limit_us, limit_us + 3600 * s_us, &start_us));
+		EXPECT_FALSE(find_start(accepted, next, limit_us, limit_us + 3600 * s_us, &start_us));
+		EXPECT_FALSE(find_start(accepted, next, limit_us, limit_us + 366 * 86400 * s_us, &start_us));
+		EXPECT_TRUE(find_start(encode_scale(next) | scale_is_accepted, next, limit_us, limit_us, &start_us));
+	}
 }
 
 TEST(FindStart, waits_for_an_epoch_that_came_later)
