@@ -202,11 +202,14 @@ admit(Form form, const Claim &known, const char *nonce, int64_t expected_generat
 			if (is_others)
 				return Admission::living;
 			/* Its own holder alone gives back what it has not used. */
+			if (is_mine && wanted_until_us < known.granted_from_us)
+				return Admission::back;
 			if (!is_mine)
 				*granted_until_us = std::max(wanted_until_us, known.granted_until_us);
 			break;
 		case Form::assertion:
-			*granted_until_us = std::max(wanted_until_us, known.granted_until_us);
+			if (wanted_until_us <= known.granted_until_us)
+				return Admission::back;
 			if (is_others && wanted_until_us > std::max(bounds.furthest_of_others_us, known.granted_until_us))
 				return Admission::living;
 			break;

@@ -81,6 +81,9 @@ struct Claim
 	int64_t		since_us;		/* when the holder was granted it, by the registry's clock */
 	Holder		holder;
 
+	/* The fence before the grant: its holder's release goes no further back.  A registry's own; servers know Grant::start_us. */
+	int64_t		granted_from_us;
+
 	/* The store's own mark of what was read, for writing it only where it, and the registry, have not changed. */
 	int64_t		version;
 };
@@ -221,8 +224,9 @@ constexpr int64_t longest_generation_step = int64_t{1} << 32;
  * May the server with this nonce write this?  The registry's own look at a write,
  * which trusts nobody: a living holder keeps its claim, and its fence never goes back
  * but by its own release.  A release or an assertion of a claim that is free or
- * expired raises the fence, whoever makes it.  Fills *granted_until_us, the fence as
- * it is to be stored.
+ * expired raises the fence, whoever makes it; an assertion that raises nothing is
+ * none, since each one ends the claim.  Fills *granted_until_us, the fence as it is
+ * to be stored.
  */
 Admission	admit(Form form, const Claim &known, const char *nonce, int64_t expected_generation, int64_t generation,
 				  int64_t wanted_until_us, const Bounds &bounds, int64_t *granted_until_us) noexcept;

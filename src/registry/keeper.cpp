@@ -69,6 +69,7 @@ int64_t		alive_until_ns;		/* CLOCK_BOOTTIME: until then the registry counts us a
 
 /* A grant that was lost, and that the registry may know too little of: it is told before another is asked for. */
 bool		is_assertion_due;
+bool		is_refusal_told;		/* the log was told that the registry refuses it */
 Grant		lost_grant;
 
 /* A grant that may have been made, though the answer is missing. */
@@ -493,9 +494,11 @@ lose(const Claim &known)
 
 	lost_grant = used_up(grant, take_back());
 	is_assertion_due = true;
+	is_refusal_told = false;
 	set_holder(&holder, known);
 	show(ClaimState::lost, known.holder.is(context.me) ?
-		 "another holder had been granted more time under this number, which the registry did not know" : holder.text, "");
+		 "another holder had been granted more time under this number, which the registry did not know" :
+		 known.holder.is_nobody() ? "the registry has given it to nobody" : holder.text, "");
 	return 0;
 }
 
@@ -525,6 +528,12 @@ assert_lost_grant()
 				show_failure(problem);
 				return false;
 			case Written::refused:
+				if (!is_refusal_told)
+					ereport(WARNING,
+							(errmsg("snowflake registry \"%s\": could not tell how far ids of node number %llu went: %s",
+									context.address->shown, printable(lost_grant.node), problem.text),
+							 errdetail("They went up to %s.  It is told again until it knows.", time_text(lost_grant.granted_until_us).text)));
+				is_refusal_told = true;
 				return true;
 			case Written::done:
 			case Written::changed:

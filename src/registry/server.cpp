@@ -8,9 +8,9 @@
  *
  * The registry's memory is a piece of POSIX shared memory beside the database: it
  * outlives every process and the server, but not the machine, and no copy or backup
- * of the database has it.  It counts the writes that were committed.  A database
- * that has more, or as many, has lost nothing since it was used last; one that has
- * fewer was put back.  Each write notes its number in its row, and in the memory
+ * of the database has it.  It holds the highest number of a write that was committed.
+ * A database whose rows have that number, or a higher one, has lost nothing since it
+ * was used last; one whose rows have not was put back.  Each write notes its number in its row, and in the memory
  * when it is committed; so the memory is never ahead of what was durable.
  *
  * The memory may be missing (the machine has started anew) or out of reach; then
@@ -46,6 +46,7 @@ struct Memory
 	std::atomic<int64_t> incarnation;	/* which row of snowflake_registry_server it belongs to; 0: none yet */
 	std::atomic<int64_t> committed; /* the highest number of a write that was committed */
 	std::atomic<int64_t> drawn;	/* the highest number that was given to a write */
+	std::atomic<int64_t> asked; /* when the registry was last asked, on CLOCK_BOOTTIME, microseconds */
 };
 
 static_assert(std::atomic<int64_t>::is_always_lock_free);
@@ -56,7 +57,6 @@ int			memory_file = -1;
 /* A write of this transaction, and the subtransaction that it belongs to; 0: none. */
 int64_t		pending;
 SubTransactionId pending_in;
-bool		has_written;		/* something in this transaction, which may have been taken back since */
 
 void
 raise_to(std::atomic<int64_t> &value, int64_t least)
@@ -108,8 +108,8 @@ find_memory()
 	memory_file = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (memory_file < 0)
 		return nullptr;
-	if (fstat(memory_file, &status) != 0 || status.st_uid != geteuid() ||
-		(status.st_size < static_cast<off_t>(sizeof(Memory)) && ftruncate(memory_file, sizeof(Memory)) != 0))
+	/* Each time: what ftruncate() or a failed attempt has only promised would be missing when it is touched, and end the server. */
+	if (fstat(memory_file, &status) != 0 || status.st_uid != geteuid() || posix_fallocate(memory_file, 0, sizeof(Memory)) != 0)
 	{
 		unmap_memory();
 		return nullptr;
@@ -137,10 +137,7 @@ finish_write(XactEvent event, void *)
 			raise_to(found->committed, pending);
 	}
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-	{
 		pending = 0;
-		has_written = false;
-	}
 }
 
 void
@@ -208,7 +205,8 @@ snowflake_registry_max_forward_jump(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT boot_clock bigint, OUT shortest_settling bigint):
+ * snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT asked bigint, OUT boot_clock bigint,
+ *		OUT shortest_settling bigint):
  * what is in the memory, nulls where it is out of reach; CLOCK_BOOTTIME; how long a
  * registry is unsettled at least.  Times in microseconds.
  */
@@ -216,7 +214,7 @@ PG_FUNCTION_INFO_V1(snowflake_registry_memory);
 Datum
 snowflake_registry_memory(PG_FUNCTION_ARGS)
 {
-	constexpr int columns = 4;
+	constexpr int columns = 5;
 	TupleDesc	row_type;
 	Datum		values[columns] = {};
 	bool		nulls[columns] = {};
@@ -224,20 +222,22 @@ snowflake_registry_memory(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	nulls[0] = nulls[1] = found == nullptr;
+	nulls[0] = nulls[1] = nulls[2] = found == nullptr;
 	if (found != nullptr)
 	{
 		values[0] = Int64GetDatum(found->incarnation.load());
 		values[1] = Int64GetDatum(found->committed.load());
+		values[2] = Int64GetDatum(found->asked.load());
 	}
-	values[2] = Int64GetDatum(boot_clock_ns() / ns_per_us);
-	values[3] = Int64GetDatum(shortest_settling_us);
+	values[3] = Int64GetDatum(boot_clock_ns() / ns_per_us);
+	values[4] = Int64GetDatum(shortest_settling_us);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
 }
 
 /*
- * snowflake_registry_note(newest bigint): a write with this number was seen, so it is committed.  Its
- * own process may have ended before it could note that.
+ * snowflake_registry_note(newest bigint): the registry is asked now, and a write with
+ * this number was seen, so it is committed: its own process may have ended before it
+ * could note that.
  */
 PG_FUNCTION_INFO_V1(snowflake_registry_note);
 Datum
@@ -245,8 +245,11 @@ snowflake_registry_note(PG_FUNCTION_ARGS)
 {
 	Memory	   *found = find_memory();
 
-	/* What was seen may be this transaction's own, which may yet be taken back. */
-	if (found != nullptr && !has_written)
+	if (found == nullptr)
+		PG_RETURN_VOID();
+	found->asked.store(boot_clock_ns() / ns_per_us);
+	/* What was seen may be this transaction's own, which may yet be taken back.  A parallel worker knows that, too. */
+	if (!TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		raise_to(found->committed, PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }
@@ -271,6 +274,7 @@ snowflake_registry_begin(PG_FUNCTION_ARGS)
 	{
 		found->incarnation.store(incarnation);
 		found->committed.store(newest);
+		found->asked.store(boot_clock_ns() / ns_per_us);
 		raise_to(found->drawn, newest);
 	}
 	PG_RETURN_INT64(incarnation);
@@ -307,14 +311,13 @@ snowflake_registry_wrote(PG_FUNCTION_ARGS)
 		is_registered = true;
 	}
 	pending = PG_GETARG_INT64(0);
-	has_written = true;
 	pending_in = GetCurrentSubTransactionId();
 	PG_RETURN_VOID();
 }
 
 /*
  * snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
- *		known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint, furthest_of_others bigint)
+ *		known_from bigint, known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint, furthest_of_others bigint)
  *		bigint
  *
  * The fence that a write is to store, by the rules of admit() in core/claim.h; null
@@ -324,27 +327,28 @@ PG_FUNCTION_INFO_V1(snowflake_registry_admit);
 Datum
 snowflake_registry_admit(PG_FUNCTION_ARGS)
 {
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(6) || PG_ARGISNULL(7) || PG_ARGISNULL(8) || PG_ARGISNULL(9))
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(7) || PG_ARGISNULL(8) || PG_ARGISNULL(9) || PG_ARGISNULL(10))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument of a write to a snowflake registry must not be null")));
 
 	const Form	form = form_of(PG_GETARG_TEXT_PP(0));
 	const long long node = PG_GETARG_INT64(1);
-	const int64	expected = PG_GETARG_INT64(7);
-	const int64	generation = PG_GETARG_INT64(8);
-	const int64	wanted_until_us = PG_GETARG_INT64(9);
+	const int64	expected = PG_GETARG_INT64(8);
+	const int64	generation = PG_GETARG_INT64(9);
+	const int64	wanted_until_us = PG_GETARG_INT64(10);
 	const int64	clock_us = wall_clock_ns() / ns_per_us;
-	const Bounds bounds = {clock_us + int64{max_forward_jump_setting()} * us_per_s, PG_ARGISNULL(10) ? 0 : PG_GETARG_INT64(10)};
+	const Bounds bounds = {clock_us + int64{max_forward_jump_setting()} * us_per_s, PG_ARGISNULL(11) ? 0 : PG_GETARG_INT64(11)};
 	char		me[nonce_digits + 1];
 	Claim		known = {};
 	int64_t		granted_until_us = 0;
 
-	copy_nonce(me, PG_GETARG_TEXT_PP(6));
+	copy_nonce(me, PG_GETARG_TEXT_PP(7));
 	known.node = static_cast<uint64_t>(node);
 	known.generation = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
 	if (!PG_ARGISNULL(3))
 		text_to_cstring_buffer(PG_GETARG_TEXT_PP(3), known.holder.nonce, sizeof(known.holder.nonce));
 	known.is_alive = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
-	known.granted_until_us = PG_ARGISNULL(5) ? 0 : PG_GETARG_INT64(5);
+	known.granted_from_us = PG_ARGISNULL(5) ? 0 : PG_GETARG_INT64(5);
+	known.granted_until_us = PG_ARGISNULL(6) ? 0 : PG_GETARG_INT64(6);
 
 	switch (admit(form, known, me, expected, generation, wanted_until_us, bounds, &granted_until_us))
 	{
@@ -363,8 +367,9 @@ snowflake_registry_admit(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("granted_until of a claim cannot go back"),
-					 errdetail("That of node number %lld is %s; a grant up to %s was asked for.", node,
-							   time_text(known.granted_until_us).text, time_text(wanted_until_us).text)));
+					 errdetail("That of node number %lld is %s, and was %s when its holder was granted it; %s was asked for.", node,
+							   time_text(known.granted_until_us).text, time_text(known.granted_from_us).text,
+							   time_text(wanted_until_us).text)));
 		case Admission::too_far:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -20,6 +20,7 @@ CREATE TABLE snowflake_registry_claim (
 	port int NOT NULL,
 	data_directory text NOT NULL,
 	since timestamptz NOT NULL,			-- when the holder was granted it
+	granted_from timestamptz NOT NULL,	-- granted_until before that: its holder's release goes no further back
 	granted_until timestamptz NOT NULL,	-- the time in ids, exclusive: what a later grant starts above
 	alive_until timestamptz NOT NULL,	-- by this server's clock; past that, or released: another may have it
 	claim_window interval NOT NULL,
@@ -47,10 +48,12 @@ CREATE TABLE snowflake_registry_server (
 	timeline text NOT NULL,
 	started_at timestamptz NOT NULL,
 	database oid NOT NULL,
+	database_row xid NOT NULL,			-- its xmin: another one after the database was renamed
 	claims oid NOT NULL,				-- the table
 	claims_file oid NOT NULL,
 	incarnation bigint NOT NULL,		-- the memory that belongs to it has the same
-	settled_at bigint NOT NULL			-- on CLOCK_BOOTTIME, microseconds
+	settled_at bigint NOT NULL,			-- on CLOCK_BOOTTIME, microseconds: from then on it grants anew
+	others_settled_at bigint NOT NULL	-- and from then on what another held
 );
 COMMENT ON TABLE snowflake_registry_server IS 'where the registry was when it was used last';
 
@@ -74,7 +77,7 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_registry_max_forward_jump() IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_registry_max_forward_jump() FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT boot_clock bigint, OUT shortest_settling bigint)
+CREATE FUNCTION snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT asked bigint, OUT boot_clock bigint, OUT shortest_settling bigint)
 RETURNS record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_registry_memory() IS 'for a registry''s own use';
@@ -101,56 +104,61 @@ COMMENT ON FUNCTION snowflake_registry_wrote(bigint) IS 'for a registry''s own u
 REVOKE ALL ON FUNCTION snowflake_registry_wrote(bigint) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
-	known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint, furthest_of_others bigint)
+	known_from bigint, known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint,
+	furthest_of_others bigint)
 RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, text, bigint, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) IS
 	'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, text, bigint, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) FROM PUBLIC;
 
 /*
- * Notices that the registry may have forgotten something, and returns for how long nothing is granted anew,
- * microseconds; claim_window is the asking server's.
+ * Notices that the registry may have forgotten something, and returns for how long it grants nothing anew, and for
+ * how long nothing that another held, microseconds; claim_window is the asking server's.
  */
-CREATE FUNCTION snowflake_registry_unsettled(claim_window interval) RETURNS bigint
+CREATE FUNCTION snowflake_registry_unsettled(claim_window interval, OUT unsettled bigint, OUT others_unsettled bigint) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
 DECLARE
 	here @extschema@.snowflake_registry_server;
 	known @extschema@.snowflake_registry_server;
 	memory record;
 	rows_known bigint;
 	newest bigint;
-	is_same boolean;
+	is_whole boolean;
 	settling bigint;
 BEGIN
 	-- An older snapshot would not see what the memory knows of.
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
-		RAISE EXCEPTION 'cannot use a snowflake registry in a % transaction', current_setting('transaction_isolation')
-			USING ERRCODE = 'invalid_transaction_state', HINT = 'Use a READ COMMITTED transaction.';
+		RAISE EXCEPTION 'cannot use a snowflake registry in a transaction that is not READ COMMITTED'
+			USING ERRCODE = 'invalid_transaction_state', DETAIL = format('It is %s.', current_setting('transaction_isolation'));
 	END IF;
 
 	FOR attempt IN 1..2 LOOP
 		-- Before what it is compared with.
 		SELECT * INTO memory FROM @extschema@.snowflake_registry_memory();
-		SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(), d.oid, t.oid,
+		SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(), d.oid, d.xmin, t.oid,
 			   pg_relation_filenode(t.oid)
-		  INTO here.system_identifier, here.timeline, here.started_at, here.database, here.claims, here.claims_file
+		  INTO here.system_identifier, here.timeline, here.started_at, here.database, here.database_row, here.claims, here.claims_file
 		  FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
 		 WHERE d.datname = current_database() AND t.oid = '@extschema@.snowflake_registry_claim'::regclass;
 		SELECT count(*) INTO rows_known FROM @extschema@.snowflake_registry_server;
 		SELECT * INTO known FROM @extschema@.snowflake_registry_server LIMIT 1;
 		SELECT coalesce(max(c.write_number), 0) INTO newest FROM @extschema@.snowflake_registry_claim AS c;
-		is_same := rows_known = 1 AND (known.system_identifier, known.timeline, known.database, known.claims, known.claims_file) =
-			(here.system_identifier, here.timeline, here.database, here.claims, here.claims_file) AND
-			-- With its memory it can tell that it was only started again.
+		-- It is where it was, and has all that it ever committed.  Without its memory it can't tell once it was started again.
+		is_whole := coalesce(rows_known = 1 AND
+			(known.system_identifier, known.timeline, known.database, known.database_row::text, known.claims, known.claims_file) =
+			(here.system_identifier, here.timeline, here.database, here.database_row::text, here.claims, here.claims_file) AND
 			CASE WHEN memory.incarnation IS NULL THEN known.started_at = here.started_at
-				 ELSE known.incarnation = memory.incarnation AND newest >= memory.committed END;
-		IF is_same THEN
+				 ELSE known.incarnation = memory.incarnation AND newest >= memory.committed END, false);
+		IF is_whole AND known.started_at = here.started_at THEN
 			-- Whoever reads it relies upon it, also where its writer had no answer.
 			PERFORM @extschema@.snowflake_registry_note(newest);
-			RETURN greatest(known.settled_at - memory.boot_clock, 0);
+			unsettled := greatest(known.settled_at - memory.boot_clock, 0);
+			others_unsettled := greatest(known.others_settled_at - memory.boot_clock, unsettled);
+			RETURN;
 		END IF;
 		LOCK TABLE @extschema@.snowflake_registry_server IN SHARE ROW EXCLUSIVE MODE;
 	END LOOP;
@@ -158,11 +166,20 @@ BEGIN
 	-- From now on, not from the server's start: until now its holders may not have reached it.
 	settling := least(600000000, greatest(memory.shortest_settling, extract(epoch FROM claim_window) * 1000000,
 		(SELECT extract(epoch FROM max(c.claim_window)) * 1000000 FROM @extschema@.snowflake_registry_claim AS c WHERE c.holder IS NOT NULL)));
-	here.incarnation := @extschema@.snowflake_registry_begin(newest);
-	here.settled_at := memory.boot_clock + settling;
+	here.others_settled_at := memory.boot_clock + settling;
+	IF is_whole AND memory.boot_clock - memory.asked < memory.shortest_settling THEN
+		-- Whoever took its place while it was stopped has granted nothing anew in so short a time, but may have renewed claims.
+		here.settled_at := known.settled_at;
+		here.incarnation := known.incarnation;
+		PERFORM @extschema@.snowflake_registry_note(newest);
+	ELSE
+		here.settled_at := here.others_settled_at;
+		here.incarnation := @extschema@.snowflake_registry_begin(newest);
+	END IF;
 	DELETE FROM @extschema@.snowflake_registry_server;
 	INSERT INTO @extschema@.snowflake_registry_server VALUES (here.*);
-	RETURN settling;
+	unsettled := greatest(here.settled_at - memory.boot_clock, 0);
+	others_unsettled := settling;
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_unsettled(interval) IS 'for a registry''s own use';
@@ -180,11 +197,13 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
+DECLARE
+	wait record;
 BEGIN
 	IF claim_window NOT BETWEEN interval '1s' AND interval '10min' THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	unsettled := @extschema@.snowflake_registry_unsettled(claim_window);
+	SELECT * INTO wait FROM @extschema@.snowflake_registry_unsettled(claim_window);
 	SELECT s.incarnation INTO incarnation FROM @extschema@.snowflake_registry_server AS s;
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
 	max_forward_jump := @extschema@.snowflake_registry_max_forward_jump();
@@ -198,6 +217,7 @@ BEGIN
 	  INTO generation, holder, host, port, data_directory, since, granted_until, alive
 	  FROM @extschema@.snowflake_registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+	unsettled := CASE WHEN holder = 'other' COLLATE "C" THEN wait.others_unsettled ELSE wait.unsettled END;
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_read(text, bigint, text, interval) IS 'reads a claim, for the server that wants it';
@@ -237,7 +257,8 @@ AS $$
 DECLARE
 	granted_at timestamptz := timestamptz 'epoch' + since * interval '1 microsecond';
 	group_layout text;
-	unsettled bigint;
+	wait record;
+	window_s double precision := extract(epoch FROM alive_for);
 	furthest_of_others bigint;
 	known_alive boolean;
 	fence_us bigint;
@@ -245,29 +266,29 @@ DECLARE
 	number bigint;
 	known @extschema@.snowflake_registry_claim;
 BEGIN
-	IF form = 'claim' COLLATE "C" AND (alive_for BETWEEN interval '1s' AND interval '10min') IS NOT TRUE THEN
+	IF form = 'claim' COLLATE "C" AND (window_s BETWEEN 1 AND 600) IS NOT TRUE THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for USING ERRCODE = 'invalid_parameter_value';
 	END IF;
+	-- Without months and days, which count otherwise where they are added to a time.
+	alive_for := make_interval(secs => CASE WHEN form = 'claim' COLLATE "C" THEN window_s ELSE 0 END);
 
 	SELECT * INTO known FROM @extschema@.snowflake_registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
 	   FOR UPDATE;
 	-- It may have forgotten something since it was read: what was decided then counts no more.
-	unsettled := @extschema@.snowflake_registry_unsettled(interval '1s');
+	SELECT * INTO wait FROM @extschema@.snowflake_registry_unsettled(greatest(alive_for, interval '30s'));
 	IF incarnation IS DISTINCT FROM (SELECT s.incarnation FROM @extschema@.snowflake_registry_server AS s) THEN
 		RETURN false;
 	END IF;
 	known_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
 
-	-- What others may tell of a living holder's number goes no further than the group's ids ran ahead when they were granted.
-	IF form = 'assertion' COLLATE "C" AND known_alive AND unsettled > 0 THEN
-		SELECT extract(epoch FROM clock_timestamp() + max(greatest(c.granted_until - c.alive_until, interval '0') + c.claim_window)) * 1000000
-		  INTO furthest_of_others
-		  FROM @extschema@.snowflake_registry_claim AS c
-		 WHERE c.registry_group = $1 COLLATE "C" AND c.holder IS NOT NULL;
+	-- What others may tell of a living holder's number goes no further ahead than its own time did when it was granted.
+	IF known_alive AND wait.unsettled > 0 THEN
+		furthest_of_others := extract(epoch FROM clock_timestamp() +
+			greatest(known.granted_until - known.alive_until, interval '0') + known.claim_window) * 1000000;
 	END IF;
 	fence_us := @extschema@.snowflake_registry_admit(form, node, known.generation, known.holder, known_alive,
-		(extract(epoch FROM known.granted_until) * 1000000)::bigint, me, expected_generation, generation, granted_until, furthest_of_others);
+		(extract(epoch FROM known.granted_from) * 1000000)::bigint, (extract(epoch FROM known.granted_until) * 1000000)::bigint, me, expected_generation, generation, granted_until, furthest_of_others);
 	IF fence_us IS NULL THEN
 		RETURN false;
 	END IF;
@@ -286,13 +307,14 @@ BEGIN
 	number := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
 	IF expected_generation = 0 THEN
 		INSERT INTO @extschema@.snowflake_registry_claim
-		VALUES ($1, $2, $6, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $9, $10, $11, granted_at, fence,
-				clock_timestamp() + coalesce(alive_for, interval '0'), coalesce(alive_for, interval '0'), number)
+		VALUES ($1, $2, $6, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $9, $10, $11, granted_at, timestamptz 'epoch', fence,
+				clock_timestamp() + alive_for, alive_for, number)
 		ON CONFLICT DO NOTHING;
 	ELSIF form = 'claim' COLLATE "C" THEN
 		UPDATE @extschema@.snowflake_registry_claim AS c
-		   SET (generation, holder, host, port, data_directory, since, granted_until, alive_until, claim_window, write_number) =
-			   ($6, me, $9, $10, $11, granted_at, fence, clock_timestamp() + alive_for, alive_for, number)
+		   SET (generation, holder, host, port, data_directory, since, granted_from, granted_until, alive_until, claim_window, write_number) =
+			   ($6, me, $9, $10, $11, granted_at, CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
+				clock_timestamp() + alive_for, alive_for, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSIF form = 'release' COLLATE "C" THEN
 		UPDATE @extschema@.snowflake_registry_claim AS c
@@ -322,7 +344,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	PERFORM @extschema@.snowflake_registry_unsettled(interval '1s');
-	UPDATE @extschema@.snowflake_registry_server SET settled_at = 0;
+	UPDATE @extschema@.snowflake_registry_server SET settled_at = 0, others_settled_at = 0;
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_settle() IS 'lets a registry grant at once; for one that is new, or has lost nothing';
@@ -337,15 +359,18 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	number bigint := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
+	number bigint;
 BEGIN
-	IF NOT isfinite($3) OR $3 < timestamptz 'epoch' THEN
-		RAISE EXCEPTION 'granted_until of a claim must be a time from 1970 on'
+	IF NOT isfinite($3) OR $3 < timestamptz 'epoch' OR $3 > clock_timestamp() + interval '10 years' THEN
+		RAISE EXCEPTION 'granted_until of a claim must be a time from 1970 on, and not far ahead'
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', $3);
 	END IF;
+	-- The number is drawn when nobody else can write the row any more.
+	PERFORM FROM @extschema@.snowflake_registry_claim AS c WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2 FOR UPDATE;
+	number := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
 	UPDATE @extschema@.snowflake_registry_claim AS c
-	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, write_number) =
-		   (c.generation + 2, NULL, '', 0, '', $3, clock_timestamp(), number)
+	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, claim_window, write_number) =
+		   (c.generation + 2, NULL, '', 0, '', $3, clock_timestamp(), interval '0', number)
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'node number was never claimed in this registry'

@@ -192,18 +192,9 @@ struct Registry
 	}
 
 	/* What others may tell of a living holder's number, as snowflake_registry_write() has it. */
-	int64_t furthest_of_others_us() const noexcept
+	int64_t furthest_of_others_us(uint64_t node) const noexcept
 	{
-		int64_t		furthest_us = 0;
-
-		for (int node = 0; node < max_nodes; node++)
-		{
-			if (rows.claims[node].holder.is_nobody())
-				continue;
-			furthest_us = std::max(furthest_us, clock_us() + rows.windows_us[node] +
-								   std::max<int64_t>(rows.claims[node].granted_until_us - rows.alive_until_us[node], 0));
-		}
-		return furthest_us;
+		return clock_us() + rows.windows_us[node] + std::max<int64_t>(rows.claims[node].granted_until_us - rows.alive_until_us[node], 0);
 	}
 
 	/*
@@ -225,7 +216,7 @@ struct Registry
 		else
 		{
 			const bool	is_others = form == Form::assertion && claim.is_alive && !claim.holder.is_nobody() && !claim.holder.is(writer);
-			const Bounds bounds = {clock_us() + max_forward_jump_us, is_others && is_unsettled() ? furthest_of_others_us() : 0};
+			const Bounds bounds = {clock_us() + max_forward_jump_us, is_others && is_unsettled() ? furthest_of_others_us(node) : 0};
 			const Admission admission = admit(form, claim, writer.nonce, before.generation, next.generation,
 											  next.granted_until_us, bounds, &granted_until_us);
 
@@ -248,7 +239,10 @@ struct Registry
 		{
 			const Holder holder = form == Form::claim ? writer : Holder{};
 
+			const int64_t granted_from_us = claim.holder.is(writer) ? claim.granted_from_us : claim.granted_until_us;
+
 			claim = next;
+			claim.granted_from_us = granted_from_us;
 			claim.holder = holder;
 			claim.is_alive = form == Form::claim;
 			rows.alive_until_us[node] = clock_us() + window_us;

@@ -283,7 +283,20 @@ foreach my $statements ("BEGIN; $written; $written; ROLLBACK", "BEGIN; $written;
 	$registry->safe_psql('postgres', $statements);
 	is($registry->value(q{unsettled FROM snowflake_registry_read('another', 2, repeat('5', 32), '1s')}), 0, "settled after $statements" =~ s/SELECT.*?1s'\)/write/gsr);
 }
-$registry->command_fails_like([ @$as_keeper, "BEGIN ISOLATION LEVEL REPEATABLE READ; $written" ], qr/cannot use a snowflake registry in a repeatable read transaction/, 'the role: not by an old snapshot');
+$registry->command_fails_like([ @$as_keeper, "BEGIN ISOLATION LEVEL REPEATABLE READ; $written" ], qr/cannot use a snowflake registry in a transaction that is not READ COMMITTED/, 'the role: not by an old snapshot');
+
+# Nor by a parallel worker, which sees what is not committed.
+my $parallel = $registry->pg_version >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
+$registry->psql('postgres', qq{CREATE FUNCTION pg_temp.w() RETURNS bigint LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS
+	'BEGIN RETURN (SELECT unsettled FROM snowflake_registry_read(''default'', 9, repeat(''5'', 32), ''10min'')); END';
+	BEGIN; $written; SET LOCAL $parallel = on; SELECT pg_temp.w(); ROLLBACK});
+is($registry->value(q{unsettled FROM snowflake_registry_read('another', 2, repeat('5', 32), '1s')}), 0, 'settled after what a parallel worker has seen');
+
+# A window is a number of seconds, whatever months and days it is made of.
+$registry->command_fails_like([ @$as_keeper, $written =~ s/'1s'\)/'12000 mon -360000 days 5 s')/r ], qr/claim window must be from 1 s to 10 min/, 'the role: no window of months');
+
+# An assertion that raises nothing would end the claim of a living holder.
+$registry->command_fails_like([ @$as_keeper, written('default', 0, 'assertion', 'granted_until') ], qr/granted_until of a claim cannot go back/, 'the role: no assertion that raises nothing');
 
 # What another left behind: its fence is raised by whoever knows more, and its owner alone sets it back.
 my $fence = q{extract(epoch FROM granted_until)::bigint};
@@ -296,8 +309,16 @@ foreach my $form (qw(release assertion))
 	is($registry->safe_psql('postgres', written('another', 2, $form, 'granted_until + 60000000')), 't', "$form of what is free");
 	is($registry->claim(2, "state, granted_until = '$before'::timestamptz + interval '60 s'", 'another'), 'free|t', "$form of what is free: raises its fence");
 }
+# Whoever is granted a number gives back what it was granted, and no more.
+$before = $registry->claim(2, 'granted_until', 'another');
+is($registry->safe_psql('postgres', written('another', 2, 'claim', 'granted_until + 1000000')), 't', 'a free number is claimed');
+$registry->command_fails_like([ @$as_keeper, written('another', 2, 'release', 0) ], qr/granted_until of a claim cannot go back/, 'the role: a release goes no further back than the fence was');
+is($registry->safe_psql('postgres', written('another', 2, 'release', 'granted_until - 1000000')), 't', 'it is given back');
+is($registry->claim(2, "granted_until = '$before'", 'another'), 't', 'with the fence where it was');
 $registry->command_fails_like([ @$as_keeper, q{SELECT snowflake_registry_repair('another', 2, now())} ], qr/permission denied for function snowflake_registry_repair/, 'the role: repairs nothing');
 $registry->command_fails_like([ @$as_keeper, q{SELECT snowflake_registry_settle()} ], qr/permission denied for function snowflake_registry_settle/, 'the role: settles nothing');
+$registry->command_fails_like([ 'psql', '-XAtq', '-d', $registry->connstr('postgres'), '-c', q{SELECT snowflake_registry_repair('another', 2, '294276-12-31')} ],
+	qr/granted_until of a claim must be a time from 1970 on, and not far ahead/, 'the owner sets no fence out of sight');
 $registry->safe_psql('postgres', q{SELECT snowflake_registry_repair('another', 2, '2026-01-01')});
 is($registry->claim(2, q{state, granted_until = '2026-01-01'}, 'another'), 'free|t', 'the owner sets a fence right');
 

@@ -11,6 +11,7 @@ use Snowflake::Holder;
 use Snowflake::Ledger;
 use Snowflake::Proxy;
 use Snowflake::Registry;
+use Snowflake::Wait qw(wait_until);
 use Test::More;
 
 my $ledger = Snowflake::Ledger->new;
@@ -85,6 +86,13 @@ put_back('a copy of the database in its place',
 		$registry->safe_psql('template1', 'ALTER DATABASE copy RENAME TO postgres');
 	});
 
+# The first one has its memory, and knows nothing of what the copy has granted meanwhile.
+close_database('postgres');
+$registry->safe_psql('template1', 'ALTER DATABASE postgres RENAME TO copy; ALTER DATABASE lost ALLOW_CONNECTIONS true');
+$registry->safe_psql('template1', 'ALTER DATABASE lost RENAME TO postgres');
+cmp_ok(unsettled_for(), '>', 5, 'the database that had the name before: not settled');
+$registry->settle;
+
 # Somebody has claimed something before, so that there is something to put back.
 my $other = Snowflake::Holder->new('other', registry => $registry, ledger => $ledger);
 
@@ -102,6 +110,22 @@ foreach my $way ('TRUNCATE', 'DELETE FROM')
 			system_or_bail('psql', '-XqAt', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $registry->connstr('postgres'));
 		});
 }
+
+# Another may have taken its place while it was stopped for long; a short time is enough for renewals alone.
+$other->begin;
+$other->held;
+$registry->restart;
+is(unsettled_for(), 0, 'started again: what nobody held can be had');
+is($registry->value(q{unsettled > 5000000 FROM snowflake_registry_read('default', 5, repeat('5', 32), '1s')}), 't', 'started again: what another holds can not');
+$other->stop('immediate');
+$registry->stop;
+
+my $stopped_at = time;
+
+wait_until('others could have settled', sub { time > $stopped_at + 35 });
+$registry->start;
+cmp_ok(unsettled_for(), '>', 5, 'started again after a long time: not settled');
+$registry->settle;
 
 # The time that holders are given is no wall clock's.
 $registry->safe_psql('postgres', 'VACUUM FULL "Our ids".snowflake_registry_claim');

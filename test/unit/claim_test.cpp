@@ -684,13 +684,13 @@ TEST(Admit, compares_the_generation)
 	{
 		for (const Claim &known : {free_claim, expired_claim, own_claim, living_claim})
 		{
-			EXPECT_EQ(Admitting(form, known, me, 3, 5, 700).admission, Admission::changed);
-			EXPECT_EQ(Admitting(form, known, me, 5, 6, 700).admission, Admission::changed);
-			EXPECT_EQ(Admitting(form, known, me, 0, 5, 700).admission, Admission::changed);
+			EXPECT_EQ(Admitting(form, known, me, 3, 5, 701).admission, Admission::changed);
+			EXPECT_EQ(Admitting(form, known, me, 5, 6, 701).admission, Admission::changed);
+			EXPECT_EQ(Admitting(form, known, me, 0, 5, 701).admission, Admission::changed);
 		}
-		EXPECT_EQ(Admitting(form, unknown_claim, me, 4, 5, 700).admission, Admission::changed);
-		EXPECT_EQ(Admitting(form, own_claim, me, 4, 5, 700).admission, Admission::admitted);
-		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 1, 700).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(form, unknown_claim, me, 4, 5, 701).admission, Admission::changed);
+		EXPECT_EQ(Admitting(form, own_claim, me, 4, 5, 701).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 1, 701).admission, Admission::admitted);
 	}
 }
 
@@ -700,12 +700,12 @@ TEST(Admit, lets_a_generation_grow_and_no_further_than_it_must)
 	{
 		for (const Claim &known : {free_claim, expired_claim, own_claim})
 		{
-			EXPECT_EQ(Admitting(form, known, me, 4, 4, 700).admission, Admission::bad_generation);
-			EXPECT_EQ(Admitting(form, known, me, 4, 3, 700).admission, Admission::bad_generation);
-			EXPECT_EQ(Admitting(form, known, me, 4, -1, 700).admission, Admission::bad_generation);
-			EXPECT_EQ(Admitting(form, known, me, 4, 4 + longest_generation_step, 700).admission, Admission::admitted);
-			EXPECT_EQ(Admitting(form, known, me, 4, 5 + longest_generation_step, 700).admission, Admission::bad_generation);
-			EXPECT_EQ(Admitting(form, known, me, 4, INT64_MAX, 700).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, 4, 701).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, 3, 701).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, -1, 701).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, 4 + longest_generation_step, 701).admission, Admission::admitted);
+			EXPECT_EQ(Admitting(form, known, me, 4, 5 + longest_generation_step, 701).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, known, me, 4, INT64_MAX, 701).admission, Admission::bad_generation);
 		}
 	}
 }
@@ -741,11 +741,20 @@ TEST(Admit, a_release_or_an_assertion_that_raises_what_is_free_or_expired)
 		{
 			EXPECT_EQ(Admitting(form, known, me, 4, 6, 800).admission, Admission::admitted);
 			EXPECT_EQ(Admitting(form, known, me, 4, 6, 800).until, 800);
-			EXPECT_EQ(Admitting(form, known, me, 4, 6, 600).admission, Admission::admitted);
-			EXPECT_EQ(Admitting(form, known, me, 4, 6, 600).until, 700);
 		}
 		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 2, 800).admission, Admission::admitted);
 		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 2, 800).until, 800);
+	}
+}
+
+TEST(Admit, a_release_of_what_is_free_or_expired_that_raises_nothing_and_no_such_assertion)
+{
+	for (const Claim &known : {free_claim, expired_claim, claim_of(nobody, 4, 700, true)})
+	{
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 6, 600).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 6, 600).until, 700);
+		for (int64_t wanted : {600, 700})
+			EXPECT_EQ(Admitting(Form::assertion, known, me, 4, 6, wanted).admission, Admission::back);
 	}
 }
 
@@ -754,6 +763,17 @@ TEST(Admit, no_release_of_a_living_holders_claim_by_others)
 	for (int64_t wanted : {600, 700, 800})
 		for (const Bounds &bounds : {Bounds{furthest, 0}, Bounds{furthest, furthest_of_others}})
 			EXPECT_EQ(Admitting(Form::release, living_claim, me, 4, 5, wanted, bounds).admission, Admission::living);
+}
+
+TEST(Admit, a_release_no_further_back_than_the_fence_was_before_the_grant)
+{
+	Claim		known = own_claim;
+
+	known.granted_from_us = 500;
+	EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 500).admission, Admission::admitted);
+	EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 500).until, 500);
+	for (int64_t wanted : {int64_t{499}, int64_t{0}, INT64_MIN})
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, wanted).admission, Admission::back);
 }
 
 TEST(Admit, an_assertion_on_a_living_holders_claim_while_the_registry_is_unsettled)
@@ -765,9 +785,12 @@ TEST(Admit, an_assertion_on_a_living_holders_claim_while_the_registry_is_unsettl
 	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 901, bounds).admission, Admission::living);
 	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 701).admission, Admission::living);
 
-	/* Where it raises nothing it takes nothing. */
-	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 600).admission, Admission::admitted);
-	EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, 600).until, 700);
+	/* One that raises nothing would end the claim all the same. */
+	for (int64_t wanted : {600, 700})
+	{
+		EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, wanted).admission, Admission::back);
+		EXPECT_EQ(Admitting(Form::assertion, living_claim, me, 4, 6, wanted, bounds).admission, Admission::back);
+	}
 
 	/* It bounds others alone. */
 	EXPECT_EQ(Admitting(Form::assertion, own_claim, me, 4, 6, 1500, bounds).admission, Admission::admitted);
@@ -786,7 +809,8 @@ TEST(Admit, no_fence_further_ahead_than_the_registry_grants)
 		EXPECT_EQ(Admitting(form, unknown_claim, me, 0, 2, furthest + 1).admission, Admission::too_far);
 
 		/* What lies there already stays there. */
-		EXPECT_EQ(Admitting(form, claim_of(me, 4, 5000, true), me, 4, 6, 5000).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(form, claim_of(me, 4, 5000, true), me, 4, 6, 5000).admission,
+				  form == Form::assertion ? Admission::back : Admission::admitted);
 		EXPECT_EQ(Admitting(form, claim_of(me, 4, 5000, true), me, 4, 6, 5001).admission, Admission::too_far);
 	}
 }
@@ -837,6 +861,7 @@ TEST(Admit, keeps_what_must_hold)
 		if (is_living_others)
 		{
 			ASSERT_EQ(form, Form::assertion);
+			ASSERT_GT(admitting.until, known.granted_until_us);
 			ASSERT_LE(admitting.until, std::max(known.granted_until_us, is_settled ? 0 : bounds.furthest_of_others_us));
 		}
 	}
