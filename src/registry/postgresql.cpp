@@ -186,7 +186,7 @@ run(const char *statement, int parameters, const char *const *values, Problem *p
 
 	/* After an error the transaction before is still to be ended. */
 	const char *begin = PQtransactionStatus(connection) == PQTRANS_INERROR ? "ROLLBACK AND CHAIN" :
-		"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+		"BEGIN ISOLATION LEVEL READ COMMITTED";
 
 	if (!send(begin, 0, nullptr) || !send_settings() || !send(statement, parameters, values) ||
 		!send("COMMIT", 0, nullptr) || !PQpipelineSync(connection))

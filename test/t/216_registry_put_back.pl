@@ -91,6 +91,7 @@ close_database('postgres');
 $registry->safe_psql('template1', 'ALTER DATABASE postgres RENAME TO copy; ALTER DATABASE lost ALLOW_CONNECTIONS true');
 $registry->safe_psql('template1', 'ALTER DATABASE lost RENAME TO postgres');
 cmp_ok(unsettled_for(), '>', 5, 'the database that had the name before: not settled');
+$registry->safe_psql('postgres', 'DELETE FROM snowflake_registry_claim');
 $registry->settle;
 
 # Somebody has claimed something before, so that there is something to put back.
