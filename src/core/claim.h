@@ -81,11 +81,11 @@ struct Claim
 	int64_t		since_us;		/* when the holder was granted it, by the registry's clock */
 	Holder		holder;
 
-	/* The fence before the grant: its holder's release goes no further back.  A registry's own; servers know Grant::start_us. */
-	int64_t		granted_from_us;
-
 	/* The store's own mark of what was read, for writing it only where it, and the registry, have not changed. */
 	int64_t		version;
+
+	/* The fence before the grant: its holder's release goes no further back.  A registry's own; servers know Grant::start_us. */
+	int64_t		granted_from_us = 0;
 };
 
 /* What the registry says of itself, at the moment at which a claim was read. */
