@@ -95,6 +95,8 @@ $primary->restart_with_layout('baidu');
 refused_for($primary, 'past the layout', qr/ERROR:  2200H: snowflake layout has no time left\n/);
 $primary->restart_with_layout(sprintf 'twitter epoch:%d', 1000 * (time + 30 * 86400));
 refused_for($primary, 'before the epoch', qr/ERROR:  55000: cannot make ids before the epoch of the snowflake layout\n/);
+$primary->restart_with_layout('twitter');
+$primary->wait_for_catchup($standby);
 $primary->stop;
 
 # Promoted with the clock behind, then without a number.
