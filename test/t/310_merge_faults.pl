@@ -54,7 +54,7 @@ foreach my $round (1 .. $rounds)
 
 	if ($within_batch)
 	{
-		$merge->stop_at('killed', 3 * (1 + $rounds - $round)) or die 'no row is left to be stopped at';
+		$merge->stop_at('killed', 3 * (1 + $rounds - $round), merged => 'quiet') or die 'no row is left to be stopped at';
 		$holder = $merge->hold('killed');
 		$until = $Snowflake::Merge::stopped;
 	}
@@ -95,7 +95,7 @@ sub disturb
 {
 	my ($name, $count, $from, $error, $disturb) = @_;
 
-	$merge->stop_at('torn', $count, marks => $from) or die 'no row is left to be stopped at';
+	$merge->stop_at('torn', $count, marks => $from, merged => 'quiet') or die 'no row is left to be stopped at';
 
 	my $holder = $merge->hold('torn');
 	my $call = $merge->start_merge('torn', $statement);

@@ -636,14 +636,17 @@ sub allow_stops
 }
 
 # Stops the next merge at the first of so many rows that are not there yet, or the next rollback at one that is; of rows whose
-# marks match.  Fewer, if there are fewer.
+# marks match.  Fewer, if there are fewer.  A merge never comes to a row that a policy leaves out: with "merged", only rows count that
+# another merge brought to that database.
 sub stop_at
 {
 	my ($self, $database, $count, %params) = @_;
 	my $pattern = $params{marks} // qr/^[WE]/;
-	my %there = map { $_ => 1 } split /\n/, $self->sql($database, join ' UNION ALL ', map { "SELECT mark FROM realm.$_" } @stoppable);
+	my $marks = join ' UNION ALL ', map { "SELECT mark FROM realm.$_" } @stoppable;
+	my %there = map { $_ => 1 } split /\n/, $self->sql($database, $marks);
+	my %comes = $params{merged} ? map { $_ => 1 } split /\n/, $self->sql($params{merged}, $marks) : ();
 	my @rows = map { my $world = $_; map { map { $_->{mark} } @{ $self->{worlds}->{$world}->{$_} } } @stoppable } @sources;
-	my @chosen = choose($count, grep { $_ =~ $pattern && ($params{rollback} ? $there{$_} : !$there{$_}) } @rows);
+	my @chosen = choose($count, grep { $_ =~ $pattern && ($params{rollback} ? $there{$_} : !$there{$_} && (!$params{merged} || $comes{$_})) } @rows);
 
 	$self->sql($database, 'TRUNCATE watch.stops', map { "INSERT INTO watch.stops VALUES ('$_')" } @chosen);
 	return scalar @chosen;
