@@ -70,5 +70,5 @@ FROM pg_temp.refusal('SELECT snowflake_nextval()');
 SELECT last_id = :newest AS unchanged, reserved_until > clock_timestamp() + interval '23:59:00' AS reserved FROM snowflake_stat;
 
 -- the way out: nothing was issued there
-SELECT snowflake_set_limit(snowflake_timestamp(:newest) + interval '1 ms');
+SELECT snowflake_set_reserved_until(snowflake_timestamp(:newest) + interval '1 ms');
 SELECT snowflake_nextval() > :newest AS after;

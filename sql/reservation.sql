@@ -21,9 +21,9 @@ SELECT snowflake_encode(clock_timestamp() + interval '1 hour', 0, 0) AS ahead \g
 SELECT snowflake_advance_past(:ahead);
 SELECT until = snowflake_timestamp(:ahead) + interval '1 ms' AS raised FROM durable;
 
--- lowered before snowflake_set_limit() returns
+-- lowered before snowflake_set_reserved_until() returns
 SELECT last_timestamp + interval '1 ms' AS back FROM snowflake_stat \gset
-SELECT snowflake_set_limit(:'back');
+SELECT snowflake_set_reserved_until(:'back');
 SELECT until = :'back' AS lowered FROM durable;
 SELECT snowflake_nextval() > 0 AS made;
 SELECT last_timestamp + interval '1 ms' <= until AS above_ids, reserved_until <= until AS published FROM snowflake_stat, durable;
@@ -43,7 +43,7 @@ INSERT INTO pg_replication_origin VALUES (65534, 'mine');
 SAVEPOINT here;
 SELECT snowflake_advance_past(0);
 ROLLBACK TO here;
-SELECT snowflake_set_limit(:'back');
+SELECT snowflake_set_reserved_until(:'back');
 ROLLBACK;
 SELECT snowflake_advance_past(0);
 

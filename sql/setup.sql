@@ -70,21 +70,21 @@ FROM pg_class c
 WHERE e.extname = 'snowflake'
 ORDER BY c.relname COLLATE "C";
 SELECT snowflake_advance_past(1);
-SELECT snowflake_set_limit(now());
+SELECT snowflake_set_reserved_until(now());
 SELECT snowflake_accept_clock();
 SELECT snowflake_stat_reset();
 RESET ROLE;
 
 -- what an owner grants can be called, but for the limit
-GRANT EXECUTE ON FUNCTION snowflake_advance_past, snowflake_set_limit, snowflake_accept_clock, snowflake_stat_reset
+GRANT EXECUTE ON FUNCTION snowflake_advance_past, snowflake_set_reserved_until, snowflake_accept_clock, snowflake_stat_reset
 	TO regress_snowflake_user;
 SET ROLE regress_snowflake_user;
 SELECT snowflake_advance_past(1);
 SELECT snowflake_accept_clock();
 SELECT snowflake_stat_reset();
-SELECT snowflake_set_limit(now());
+SELECT snowflake_set_reserved_until(now());
 RESET ROLE;
-REVOKE EXECUTE ON FUNCTION snowflake_advance_past, snowflake_set_limit, snowflake_accept_clock, snowflake_stat_reset
+REVOKE EXECUTE ON FUNCTION snowflake_advance_past, snowflake_set_reserved_until, snowflake_accept_clock, snowflake_stat_reset
 	FROM regress_snowflake_user;
 DROP ROLE regress_snowflake_user;
 

@@ -73,7 +73,7 @@ SELECT snowflake_nextval();
 SELECT snowflake_nextval_batch(1);
 \set VERBOSITY default
 SELECT ids, errors FROM snowflake_stat;
-SELECT snowflake_set_limit(clock_timestamp());
+SELECT snowflake_set_reserved_until(clock_timestamp());
 RESET snowflake.max_wait;
 SELECT snowflake_nextval() > 0 AS made;
 

@@ -32,8 +32,8 @@
  * taker loads word (acquire), then limit, then swaps.  Within one claim the limit
  * only grows, so what was checked still holds at the swap; a claim that was ended
  * or changed in between makes the swap fail, unless the word has come to the same
- * value again in a later claim: after set_limit() has gone back, or where the
- * claim before ended with the last id of a tick.  So claim_count is compared
+ * value again in a later claim: after set_reserved_until() has gone back, or where
+ * the claim before ended with the last id of a tick.  So claim_count is compared
  * before and after: it is counted up before a later claim's word is published.
  *
  * Everything outside is handed in as an Environment (see below): PostgreSQL in
@@ -201,7 +201,7 @@ enum class Failure
 	forward_jump,				/* the wall clock jumped forward and is not believed */
 	epoch_ahead,				/* the layout's epoch lies in the future */
 	exhausted,					/* the layout's time has run out */
-	issued_above,				/* set_limit() below ids that were issued */
+	issued_above,				/* set_reserved_until() below ids that were issued */
 	ungranted,					/* the registry grants no node number, or not this time */
 	past_grant,					/* advance_past() beyond what the registry has granted */
 };
@@ -405,7 +405,7 @@ public:
 	 * has issued since it started; what was issued before that, only the caller
 	 * can know.  The next id starts from the new limit.
 	 */
-	Taken set_limit(int64_t limit_us) noexcept
+	Taken set_reserved_until(int64_t limit_us) noexcept
 	{
 		env_.prepare_limit();
 
@@ -687,7 +687,7 @@ private:
 
 		ClockReading clock = env_.read_clock();
 		int64_t		start = first_tick(clock, source.durable_us, source.granted_from_us);
-		bool		first = load(state_.claim_count) == 0;	/* not one after set_limit(), which says nothing about the clock */
+		bool		first = load(state_.claim_count) == 0;	/* not one after set_reserved_until(), which says nothing about the clock */
 
 		/* A claim that started by a clock that is not believed would lie there when the clock is put right. */
 		if (is_believed(clock, start, failed))

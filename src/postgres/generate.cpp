@@ -112,10 +112,10 @@ granted_before_hint()
 {
 	if (registry_address().kind == RegistryKind::zookeeper)
 		return "This passes when the clock gets there. Otherwise set the clock right, or set \"snowflake.node_id\" to another number or "
-			"to \"auto\" and restart the server. snowflake_set_limit() does not help here.";
+			"to \"auto\" and restart the server. snowflake_set_reserved_until() does not help here.";
 	return "This passes when the clock gets there. Otherwise set the clock right, or set \"snowflake.node_id\" to another number or "
 		"to \"auto\" and restart the server. If a wrong clock has moved the registry's time ahead and no id was made there, "
-		"the registry's owner can set it back with snowflake_registry_repair(). snowflake_set_limit() does not help here.";
+		"the registry's owner can set it back with snowflake_registry_repair(). snowflake_set_reserved_until() does not help here.";
 }
 
 [[noreturn]] void
@@ -152,7 +152,7 @@ report_behind(const Taken &taken)
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
 					   behind.text, now.text, reached.text, wait.text, max_wait_setting(), max_drift_setting()) :
 			 errdetail("The clock is %s behind: it reads %s, and this server reserved the time up to %s, before its last start or by "
-					   "snowflake_advance_past() or snowflake_set_limit(). An id would have to wait for %s; "
+					   "snowflake_advance_past() or snowflake_set_reserved_until(). An id would have to wait for %s; "
 					   "\"snowflake.max_wait\" is %d ms and \"snowflake.max_drift\" is %d ms.",
 					   behind.text, now.text, reached.text, wait.text, max_wait_setting(), max_drift_setting()),
 			 others_were_faster ?
@@ -161,10 +161,10 @@ report_behind(const Taken &taken)
 			 after_newest ?
 			 errhint("Set the clock right and try again; a larger \"snowflake.max_wait\" waits longer, "
 					 "a larger \"snowflake.max_drift\" lets ids run further ahead of the clock. "
-					 "If a wrong clock has moved the ids ahead, give the server another node number, restart it, and see snowflake_set_limit().") :
+					 "If a wrong clock has moved the ids ahead, give the server another node number, restart it, and see snowflake_set_reserved_until().") :
 			 granted_before ? errhint("%s", granted_before_hint()) :
 			 errhint("Shortly after a start this passes by itself, and a larger \"snowflake.max_wait\" waits for it. "
-					 "Otherwise set the clock right; if a wrong clock has moved the limit ahead, see snowflake_set_limit().")));
+					 "Otherwise set the clock right; if a wrong clock has moved the reserved time ahead, see snowflake_set_reserved_until().")));
 }
 
 [[noreturn]] void
@@ -208,15 +208,15 @@ report(const Taken &taken)
 							   time_text(ends_at_us(layout)).text, time_text(now_us).text,
 							   time_text(tick_begin_us(layout, taken.tick)).text),
 					 errhint("Set \"snowflake.layout\" to one with a later epoch or more timestamp bits; or, if the clock was wrong, "
-							 "set it right, and see snowflake_set_limit().")));
+							 "set it right, and see snowflake_set_reserved_until().")));
 		case Failure::issued_above:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot set the limit below ids that were issued"),
+					 errmsg("cannot set the reserved time below ids that were issued"),
 					 errdetail("Since its start this server has issued ids up to %s under its node number.",
 							   time_text(tick_begin_us(layout, taken.tick)).text),
-					 errhint("Set \"snowflake.node_id\" to a number that has issued no id above the new limit, restart the server, "
-							 "and then set the limit.")));
+					 errhint("Set \"snowflake.node_id\" to a number that has issued no id above the new time, restart the server, "
+							 "and then call snowflake_set_reserved_until() again.")));
 		case Failure::ungranted:
 			report_ungranted(now_us);
 		case Failure::past_grant:
@@ -470,7 +470,7 @@ Server::clock_ahead(int64_t now_ns, int64_t durable_us) noexcept
 					   "At server start there is nothing else to compare the clock with, so it is believed.",
 					   time_text(now_us).text, time_text(durable_us).text, interval_text(now_us - durable_us).text),
 			 errhint("Nothing to do if the server made no ids in the meantime. "
-					 "If the clock is wrong, set it right now, and see snowflake_set_limit().")));
+					 "If the clock is wrong, set it right now, and see snowflake_set_reserved_until().")));
 }
 
 ServerGenerator &
@@ -631,12 +631,12 @@ snowflake_advance_past(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_set_limit(ts timestamptz): moves the durable limit, also back; the
+ * snowflake_set_reserved_until(ts timestamptz): moves the durable limit, also back; the
  * time from the layout's epoch to its end.  Superusers only.
  */
-PG_FUNCTION_INFO_V1(snowflake_set_limit);
+PG_FUNCTION_INFO_V1(snowflake_set_reserved_until);
 Datum
-snowflake_set_limit(PG_FUNCTION_ARGS)
+snowflake_set_reserved_until(PG_FUNCTION_ARGS)
 {
 	TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
 	const Layout &layout = server_layout();
@@ -645,17 +645,17 @@ snowflake_set_limit(PG_FUNCTION_ARGS)
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be superuser to set the limit of snowflake ids")));
-	PreventCommandDuringRecovery("snowflake_set_limit()");
+				 errmsg("must be superuser to set the reserved time of snowflake ids")));
+	PreventCommandDuringRecovery("snowflake_set_reserved_until()");
 
 	int64		limit_us = unix_time_in(layout, ts);
-	Taken		taken = target.set_limit(limit_us);
+	Taken		taken = target.set_reserved_until(limit_us);
 
 	if (taken.failure != Failure::none)
 		report(taken);
 	ereport(LOG,
-			(errmsg("limit of snowflake ids was set"),
-			 errdetail("It is %s.", time_text(limit_us).text)));
+			(errmsg("reserved time of snowflake ids was set"),
+			 errdetail("It ends at %s.", time_text(limit_us).text)));
 	PG_RETURN_VOID();
 }
 

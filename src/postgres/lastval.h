@@ -24,7 +24,7 @@ extern uint64_t last_turn;
 /*
  * An id is given to the session.  One of a batch that is still being read may
  * come after ids of later turns, which are newer.  Not by comparing the ids:
- * those after snowflake_set_limit() may be smaller.
+ * those after snowflake_set_reserved_until() may be smaller.
  */
 inline void
 remember_id(int64_t id, uint64_t turn)

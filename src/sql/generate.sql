@@ -17,10 +17,10 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_advance_past(bigint) IS 'makes all later ids sort after this one';
 REVOKE ALL ON FUNCTION snowflake_advance_past(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_set_limit(ts timestamptz) RETURNS void
+CREATE FUNCTION snowflake_set_reserved_until(ts timestamptz) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_set_limit(timestamptz) IS 'moves the durable limit, for a node number that has issued nothing above it';
-REVOKE ALL ON FUNCTION snowflake_set_limit(timestamptz) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_set_reserved_until(timestamptz) IS 'moves the time that this server has reserved, also back, for a node number that has issued nothing above it';
+REVOKE ALL ON FUNCTION snowflake_set_reserved_until(timestamptz) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_limit_layout(OUT epoch timestamptz, OUT tick interval, OUT timestamp_shift int) RETURNS record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;

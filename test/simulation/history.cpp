@@ -327,7 +327,7 @@ History::clock_was_set() noexcept
 {
 	world.greatest_offset_ns = std::max(world.greatest_offset_ns, world.offset_ns);
 	if (static_cast<int64_t>(state_.believed_offset.peek()) == no_offset ||
-		any_busy(Op::set_limit) || any_busy(Op::accept_clock) ||
+		any_busy(Op::set_reserved_until) || any_busy(Op::accept_clock) ||
 		world.offset_ns - world.believable_ns <= std::max(max_forward_jump_us_ * ns_per_us, put_right_ns))
 		world.believable_ns = std::max(world.believable_ns, world.offset_ns);
 }
@@ -471,8 +471,8 @@ History::call(Backend &backend) noexcept
 		case Op::advance_past:
 			advance_past(backend);
 			break;
-		case Op::set_limit:
-			set_limit(backend);
+		case Op::set_reserved_until:
+			set_reserved_until(backend);
 			break;
 		case Op::accept_clock:
 			accept_clock(backend);
@@ -596,7 +596,7 @@ History::check_failed(Backend &backend, const Taken &taken) noexcept
 void
 History::advance_past(Backend &backend) noexcept
 {
-	bool		limit_is_moved = any_busy(Op::set_limit);
+	bool		limit_is_moved = any_busy(Op::set_reserved_until);
 	int64_t		tick = random().one_in(16) ? layout_->last_tick() :
 		random().one_in(2) ? static_cast<int64_t>(state_.limit.peek()) + random().between(-2, 1) :
 		now_tick() + random().between(-3, 5);
@@ -614,7 +614,7 @@ History::advance_past(Backend &backend) noexcept
 		return;
 	}
 	trace("advanced");
-	if (limit_is_moved || world.limits_set != backend.limits_set || any_busy(Op::set_limit))
+	if (limit_is_moved || world.limits_set != backend.limits_set || any_busy(Op::set_reserved_until))
 		return;
 	check(begin_us(tick + 1) <= world.log.durable_us(), "advance_past() is not durable");
 	from_us_ = std::max(from_us_, begin_us(tick + 1));
@@ -622,7 +622,7 @@ History::advance_past(Backend &backend) noexcept
 
 /* Only to where the caller knows of no ids above it; what this life has issued the generator knows. */
 void
-History::set_limit(Backend &backend) noexcept
+History::set_reserved_until(Backend &backend) noexcept
 {
 	uint64_t	claim_start = state_.claim_start.peek();
 	int64_t		limit_us = random().one_of<int64_t>({
@@ -637,7 +637,7 @@ History::set_limit(Backend &backend) noexcept
 	limit_us = std::clamp(std::max(limit_us, issued_end_us_[node_]), layout_->epoch_us, std::max(layout_->epoch_us, ends_at_us(*layout_)));
 	if (limit_us < issued_end_us_[node_])
 		return;
-	trace("set_limit(%" PRId64 " us)", limit_us);
+	trace("set_reserved_until(%" PRId64 " us)", limit_us);
 	coverage.limits_set++;
 	from_us_ = std::min(from_us_, limit_us);
 	for (int i = 0; i < backend_count_; i++)
@@ -646,19 +646,19 @@ History::set_limit(Backend &backend) noexcept
 
 	int			limits_set = world.limits_set;
 	int64_t		issued_before_us = life_issued_end_us_;
-	Taken		taken = backend.generator->set_limit(limit_us);
+	Taken		taken = backend.generator->set_reserved_until(limit_us);
 
 	if (taken.failure == Failure::none)
 	{
 		trace("the limit is set");
 		check(world.limits_set > limits_set, "the limit was not set");
-		check(world.log.flushed() >= backend.environment.position(), "set_limit() is not durable");
+		check(world.log.flushed() >= backend.environment.position(), "set_reserved_until() is not durable");
 		check(limit_us >= issued_before_us, "the limit was set below ids that were issued");
 		return;
 	}
 	trace("refused");
 	coverage.failures[static_cast<int>(taken.failure)]++;
-	check(taken.failure == Failure::issued_above, "a failure that set_limit() cannot have");
+	check(taken.failure == Failure::issued_above, "a failure that set_reserved_until() cannot have");
 	check(taken.count == 0, "a failed call issued ids");
 	check(begin_us(taken.tick + 1) > limit_us, "nothing was issued above");
 }

@@ -50,7 +50,7 @@ enum class Op
 {
 	take,
 	advance_past,
-	set_limit,
+	set_reserved_until,
 	accept_clock,
 	change_options,
 };
@@ -140,7 +140,7 @@ private:
 	void		call(Backend &backend) noexcept;
 	void		take(Backend &backend, int64_t wanted) noexcept;
 	void		advance_past(Backend &backend) noexcept;
-	void		set_limit(Backend &backend) noexcept;
+	void		set_reserved_until(Backend &backend) noexcept;
 	void		accept_clock(Backend &backend) noexcept;
 	void		check_issued(Backend &backend, const Taken &taken, int64_t wanted) noexcept;
 	void		check_failed(Backend &backend, const Taken &taken) noexcept;

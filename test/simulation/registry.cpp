@@ -1313,7 +1313,7 @@ call(Server &server, Server::Process &process) noexcept
 	if (happens(48))
 	{
 		/* Only to where nothing was issued above. */
-		(void) generator.set_limit(std::max(server.issued_end_us, begin_us(now_tick + world.random.between(-10, 3))));
+		(void) generator.set_reserved_until(std::max(server.issued_end_us, begin_us(now_tick + world.random.between(-10, 3))));
 		return;
 	}
 	taken = generator.take(world.random.between(1, 4));

@@ -327,7 +327,7 @@ public:
 	void		advance_limit(int64_t limit_us) noexcept
 	{
 		check_locked(true, "advance_limit");
-		check(prepared_ == unknown || prepared_ == world.limits_set, "a limit is written that was prepared before set_limit()");
+		check(prepared_ == unknown || prepared_ == world.limits_set, "a limit is written that was prepared before set_reserved_until()");
 		check(world.advanced ||
 			  limit_us <= (world.boot_ns + world.believable_ns) / ns_per_us + world.slack_us + world.most_ahead_us,
 			  "time is reserved by a clock that is not to be believed: %" PRId64 " us past the one that is",

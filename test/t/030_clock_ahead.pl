@@ -113,11 +113,11 @@ is($server->value("snowflake_timestamp($id) - snowflake_timestamp($before) > '9 
 
 # Put right: an error, the ids of the future are there, under this number.
 $server->step_clock(-$ten_years);
-my $behind = qr/clock is behind the snowflake ids\n.*clock is 36\d\d days \S* behind.*snowflake_set_limit\(\)/s;
+my $behind = qr/clock is behind the snowflake ids\n.*clock is 36\d\d days \S* behind.*snowflake_set_reserved_until\(\)/s;
 $server->refuses('SELECT snowflake_nextval()', $behind, 'the clock put right');
-$server->refuses('SELECT snowflake_set_limit(now())', qr/cannot set the limit below ids that were issued.*HINT: .*"snowflake.node_id"/s,
-	'snowflake_set_limit() below ids that were issued');
-$server->refuses('SELECT snowflake_nextval()', $behind, 'after a refused snowflake_set_limit()');
+$server->refuses('SELECT snowflake_set_reserved_until(now())', qr/cannot set the reserved time below ids that were issued.*HINT: .*"snowflake.node_id"/s,
+	'snowflake_set_reserved_until() below ids that were issued');
+$server->refuses('SELECT snowflake_nextval()', $behind, 'after a refused snowflake_set_reserved_until()');
 $server->restart('immediate');
 $server->refuses('SELECT snowflake_nextval()', $behind, 'the clock put right, and a restart');
 
@@ -126,10 +126,10 @@ $server->configure('snowflake.node_id' => '2');
 $server->{line} = 'node 2';
 $server->restart;
 $server->refuses('SELECT snowflake_nextval()', $behind, 'with a new number alone');
-$server->refuses('SET ROLE nobody; SELECT snowflake_set_limit(now())', qr/permission denied/, 'snowflake_set_limit() as anybody');
-$server->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_set_limit(timestamptz) TO nobody');
-$server->refuses('SET ROLE nobody; SELECT snowflake_set_limit(now())', qr/must be superuser/, 'snowflake_set_limit() by a grant');
-$server->safe_psql('postgres', 'SELECT snowflake_set_limit(now())');
+$server->refuses('SET ROLE nobody; SELECT snowflake_set_reserved_until(now())', qr/permission denied/, 'snowflake_set_reserved_until() as anybody');
+$server->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_set_reserved_until(timestamptz) TO nobody');
+$server->refuses('SET ROLE nobody; SELECT snowflake_set_reserved_until(now())', qr/must be superuser/, 'snowflake_set_reserved_until() by a grant');
+$server->safe_psql('postgres', 'SELECT snowflake_set_reserved_until(now())');
 # It is durable before it returns.
 $server->restart('immediate');
 my $first = $server->take;
@@ -139,8 +139,8 @@ cmp_ok($server->furthest_ahead(1000), '<=', 0, 'ids follow the clock again');
 # It lasts, with a crash right after.
 $server->restart('immediate');
 $server->take(1000);
-$server->refuses(q{SELECT snowflake_set_limit(now() - interval '1 hour')}, qr/cannot set the limit below ids that were issued/,
-	'snowflake_set_limit() below the newest id');
+$server->refuses(q{SELECT snowflake_set_reserved_until(now() - interval '1 hour')}, qr/cannot set the reserved time below ids that were issued/,
+	'snowflake_set_reserved_until() below the newest id');
 $server->take;
 
 $ledger->check('a clock that jumped ahead');

@@ -38,7 +38,7 @@ catch_up();
 $standby->refuses('SELECT snowflake_nextval()', qr/ERROR: .*cannot execute snowflake_nextval\(\) during recovery/, 'snowflake_nextval() on a standby');
 $standby->refuses('SELECT snowflake_nextval_batch(3)', qr/cannot execute \S+ during recovery/, 'snowflake_nextval_batch() on a standby');
 $standby->refuses("SELECT snowflake_advance_past($newest)", qr/cannot execute snowflake_advance_past\(\) during recovery/, 'snowflake_advance_past() on a standby');
-$standby->refuses('SELECT snowflake_set_limit(now())', qr/cannot execute snowflake_set_limit\(\) during recovery/, 'snowflake_set_limit() on a standby');
+$standby->refuses('SELECT snowflake_set_reserved_until(now())', qr/cannot execute snowflake_set_reserved_until\(\) during recovery/, 'snowflake_set_reserved_until() on a standby');
 $standby->refuses('SELECT snowflake_lastval()', qr/not yet defined in this session/, 'snowflake_lastval() on a standby');
 is($standby->value("snowflake_node($newest)"), 1, 'decoding works on a standby');
 cmp_ok($standby->value("count(*) FROM snowflake_explain($newest)"), '>', 3, 'snowflake_explain() works on a standby');
@@ -57,7 +57,7 @@ is($standby->stat('reserved_until'), $primary->stat('reserved_until'), 'a restar
 # A limit that is set back arrives, too.
 $primary->safe_psql('postgres', q{SELECT snowflake_advance_past(snowflake_max_id(now() + interval '1 hour'))});
 $primary->restart;
-$primary->safe_psql('postgres', 'SELECT snowflake_set_limit(now())');
+$primary->safe_psql('postgres', 'SELECT snowflake_set_reserved_until(now())');
 catch_up();
 is($standby->stat('reserved_until <= clock_timestamp()'), 't', 'a limit that was set back is set back on the standby');
 is($standby->stat('reserved_until'), $primary->stat('reserved_until'), 'the standby has the limit that was set');

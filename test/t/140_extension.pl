@@ -112,7 +112,7 @@ my $id = $restored->take;
 my $decoded = $restored->value("snowflake_decode($id)::text");
 $restored->configure('shared_preload_libraries' => '');
 $restored->restart;
-foreach my $call ('snowflake_nextval()', 'snowflake_nextval_batch(3)', 'snowflake_advance_past(1)', 'snowflake_set_limit(now())',
+foreach my $call ('snowflake_nextval()', 'snowflake_nextval_batch(3)', 'snowflake_advance_past(1)', 'snowflake_set_reserved_until(now())',
 	'snowflake_accept_clock()', 'snowflake_stat_reset()', '* FROM snowflake_stat')
 {
 	$restored->refuses("SELECT $call", qr/ERROR: .*snowflake must be loaded via "shared_preload_libraries".*HINT: .*restart/s, "not preloaded: $call");

@@ -32,7 +32,7 @@ foreach my $origin (65534, 65533)
 {
 	use_up_the_limit();
 	$server->safe_psql('postgres', qq{SET allow_system_table_mods = on; INSERT INTO pg_replication_origin VALUES ($origin, 'somebody''s')});
-	foreach my $call ('SELECT snowflake_nextval()', 'SELECT snowflake_nextval_batch(2)', 'SELECT snowflake_advance_past(1)', 'SELECT snowflake_set_limit(now())')
+	foreach my $call ('SELECT snowflake_nextval()', 'SELECT snowflake_nextval_batch(2)', 'SELECT snowflake_advance_past(1)', 'SELECT snowflake_set_reserved_until(now())')
 	{
 		$server->refuses($call, qr/ERROR: .*replication origin that has a name.*DETAIL: .*; $origin belongs to "somebody's".*HINT: .*"somebody's"/s,
 			"$call with origin $origin taken");
@@ -60,7 +60,7 @@ $fresh->init;
 $fresh->configure($setting => 0);
 $fresh->start;
 $fresh->safe_psql('postgres', 'CREATE EXTENSION snowflake');
-foreach my $call ('SELECT snowflake_nextval()', 'SELECT snowflake_nextval()', 'SELECT snowflake_nextval_batch(2)', 'SELECT snowflake_advance_past(1)', 'SELECT snowflake_set_limit(now())')
+foreach my $call ('SELECT snowflake_nextval()', 'SELECT snowflake_nextval()', 'SELECT snowflake_nextval_batch(2)', 'SELECT snowflake_advance_past(1)', 'SELECT snowflake_set_reserved_until(now())')
 {
 	$fresh->refuses($call, qr/ERROR: .*cannot reserve time .* so few replication origins.*DETAIL: .*"$setting" is 0.*HINT: .*"$setting" to at least 2 .*standby/s,
 		"$call without a place for the limit");

@@ -52,7 +52,7 @@ $server->wait_for_clients(4096);
 $server->finish_clients;
 my $newest = $server->stat('last_id');
 restart_as($server, $later);
-foreach my $call ('nextval()', 'nextval_batch(3)', 'set_limit(now())', "advance_past($newest)")
+foreach my $call ('nextval()', 'nextval_batch(3)', 'set_reserved_until(now())', "advance_past($newest)")
 {
 	$server->refuses("SELECT snowflake_$call",
 		qr/$refused.*DETAIL: .*epoch 2010-01-01 00:00:15\+00, a tick of 1ms and 22 bits.*2010-01-02 00:00:15\+00.*until 20.*HINT: .*snowflake_accept_layout/s,
@@ -167,7 +167,7 @@ $standby{later}->{line} = 'three';
 $standby{later}->take(1000);
 
 # Layouts that the record has no room for are for reading only.
-foreach my $case ([ "$base tick:4097us", qr/Ticks of 1 to 4095 us, ms or s/, 'set_limit(now())' ],
+foreach my $case ([ "$base tick:4097us", qr/Ticks of 1 to 4095 us, ms or s/, 'set_reserved_until(now())' ],
 	[ "$bits epoch:2249-01-01", qr/Epochs before the year 2248/ ])
 {
 	my ($layout, $reason, @calls) = @$case;

@@ -173,19 +173,19 @@ $third->refuses(q{SELECT snowflake_advance_past(snowflake_min_id(clock_timestamp
 	qr/ERROR: .*id lies beyond what the registry has granted\nDETAIL: .*"\Q$shown\E" has granted time up to 20\d\d-.*\nHINT: /, 'snowflake_advance_past() beyond the grant');
 $third->take(10);
 
-# snowflake_set_limit() below what was issued before, with a clock that is behind: the grant starts above.
+# snowflake_set_reserved_until() below what was issued before, with a clock that is behind: the grant starts above.
 $second->stop;
 is(start_held($first, 'snowflake.node_id' => '0'), 0, 'a fixed number');
 $first->take(10);
 $first->stop;
 $first->step_clock(-60);
 start_held($first);
-$first->safe_psql('postgres', q{SELECT snowflake_set_limit(clock_timestamp() - interval '1 h')});
-$first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is behind the snowflake ids\nDETAIL: .*the registry granted the time up to .* before.*\nHINT: .*snowflake_registry_repair\(\)\. snowflake_set_limit\(\) does not help here/, 'a clock behind what others were granted');
+$first->safe_psql('postgres', q{SELECT snowflake_set_reserved_until(clock_timestamp() - interval '1 h')});
+$first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is behind the snowflake ids\nDETAIL: .*the registry granted the time up to .* before.*\nHINT: .*snowflake_registry_repair\(\)\. snowflake_set_reserved_until\(\) does not help here/, 'a clock behind what others were granted');
 $first->step_clock(60);
 $first->take(10);
-$first->refuses(q{SELECT snowflake_set_limit(clock_timestamp() - interval '1 h')}, qr/cannot set the limit below ids that were issued/, 'snowflake_set_limit() below ids that were issued');
-$first->safe_psql('postgres', 'SELECT snowflake_set_limit(clock_timestamp())');
+$first->refuses(q{SELECT snowflake_set_reserved_until(clock_timestamp() - interval '1 h')}, qr/cannot set the reserved time below ids that were issued/, 'snowflake_set_reserved_until() below ids that were issued');
+$first->safe_psql('postgres', 'SELECT snowflake_set_reserved_until(clock_timestamp())');
 $first->take(10);
 
 #

@@ -141,7 +141,7 @@ public:
 
 		call(on_flush);
 		flushes++;
-		/* Never backwards by a flush that is late; set_limit() says so itself. */
+		/* Never backwards by a flush that is late; set_reserved_until() says so itself. */
 		std::lock_guard guard(server_.mutex);
 
 		server_.durable_us = set_back_ ? server_.written_us.load() : std::max(server_.durable_us.load(), us);

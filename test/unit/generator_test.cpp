@@ -1070,7 +1070,7 @@ TEST_F(AdvancePast, does_not_outlive_a_limit_that_is_set_meanwhile)
 
 	start_at(1000);
 	backend->environment.on_prepare = [&]
-	{ EXPECT_EQ(other.generator.set_limit(us_of(1002)).failure, Failure::none); };
+	{ EXPECT_EQ(other.generator.set_reserved_until(us_of(1002)).failure, Failure::none); };
 	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::none);
 	/* The first try was not written, since the limit was set; the second was. */
 	EXPECT_EQ(backend->environment.written, (std::vector<int64_t>{us_of(1500), us_of(1201)}));
@@ -1078,33 +1078,33 @@ TEST_F(AdvancePast, does_not_outlive_a_limit_that_is_set_meanwhile)
 }
 
 /*
- * set_limit()
+ * set_reserved_until()
  */
-using SetLimit = GeneratorTest;
+using SetReservedUntil = GeneratorTest;
 
-TEST_F(SetLimit, forward_moves_the_next_id)
+TEST_F(SetReservedUntil, forward_moves_the_next_id)
 {
 	start_at(1000);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1200)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1200)).failure, Failure::none);
 	EXPECT_EQ(server.durable_us, us_of(1200));
 	EXPECT_EQ(take(), Place(1200, 0));
 }
 
-TEST_F(SetLimit, back_is_the_way_out_of_a_poisoned_limit)
+TEST_F(SetReservedUntil, back_is_the_way_out_of_a_poisoned_limit)
 {
 	server.written_us = us_of(1000) + 10 * year_us;
 	EXPECT_EQ(failure_of(backend->take()), Failure::behind);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1000)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1000)).failure, Failure::none);
 	EXPECT_EQ(server.durable_us, us_of(1000));
 	EXPECT_EQ(take(), Place(1000, 0));
 	EXPECT_EQ(server.durable_us, us_of(1500));
 }
 
-TEST_F(SetLimit, below_ids_that_were_issued_is_refused)
+TEST_F(SetReservedUntil, below_ids_that_were_issued_is_refused)
 {
 	start_at(1000);
 
-	Taken		taken = backend->generator.set_limit(us_of(1001) - 1);
+	Taken		taken = backend->generator.set_reserved_until(us_of(1001) - 1);
 
 	EXPECT_EQ(failure_of(taken), Failure::issued_above);
 	EXPECT_EQ(taken.tick, 1000);
@@ -1114,50 +1114,50 @@ TEST_F(SetLimit, below_ids_that_were_issued_is_refused)
 	EXPECT_EQ(take(), Place(1000, 1));
 }
 
-TEST_F(SetLimit, below_ids_that_were_issued_is_refused_in_a_later_claim_too)
+TEST_F(SetReservedUntil, below_ids_that_were_issued_is_refused_in_a_later_claim_too)
 {
 	start_at(1000);
-	EXPECT_EQ(backend->generator.set_limit(us_of(5000)).failure, Failure::none);
-	EXPECT_EQ(backend->generator.set_limit(us_of(900)).failure, Failure::issued_above);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(5000)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(900)).failure, Failure::issued_above);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1001)).failure, Failure::none);
 	EXPECT_EQ(take(), Place(1001, 0));
 }
 
-TEST_F(SetLimit, to_the_end_of_the_newest_id_is_possible)
+TEST_F(SetReservedUntil, to_the_end_of_the_newest_id_is_possible)
 {
 	start_at(1000);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1001)).failure, Failure::none);
 	EXPECT_EQ(take(), Place(1001, 0));
 }
 
-TEST_F(SetLimit, starts_above_all_ids_even_where_the_limit_gets_lost)
+TEST_F(SetReservedUntil, starts_above_all_ids_even_where_the_limit_gets_lost)
 {
 	start_at(1000);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1001)).failure, Failure::none);
 	/* As by somebody who drops what it is kept in. */
 	server.written_us = 0;
 	at(900);
 	EXPECT_EQ(take(), Place(1001, 0));
 }
 
-TEST_F(SetLimit, is_possible_before_the_first_id)
+TEST_F(SetReservedUntil, is_possible_before_the_first_id)
 {
-	EXPECT_EQ(backend->generator.set_limit(us_of(1100)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1100)).failure, Failure::none);
 	EXPECT_EQ(take(), Place(1100, 0));
 }
 
-TEST_F(SetLimit, ends_reservations_that_were_begun_before)
+TEST_F(SetReservedUntil, ends_reservations_that_were_begun_before)
 {
 	Backend		other(server, layout);
 
 	/* One that is not written yet, and one that is not published yet. */
 	server.written_us = us_of(1000);
 	backend->environment.on_prepare = [&]
-	{ EXPECT_EQ(other.generator.set_limit(us_of(1000)).failure, Failure::none); };
+	{ EXPECT_EQ(other.generator.set_reserved_until(us_of(1000)).failure, Failure::none); };
 	backend->environment.on_flush = [&]
 	{
 		EXPECT_EQ(counter(server.state.claim_count), 1u);
-		EXPECT_EQ(other.generator.set_limit(us_of(1000)).failure, Failure::none);
+		EXPECT_EQ(other.generator.set_reserved_until(us_of(1000)).failure, Failure::none);
 		EXPECT_EQ(counter(server.state.claim_count), 2u);
 	};
 	EXPECT_EQ(take(), Place(1000, 0));
@@ -1165,30 +1165,30 @@ TEST_F(SetLimit, ends_reservations_that_were_begun_before)
 	EXPECT_EQ(counter(server.state.reservations), 2u);
 }
 
-TEST_F(SetLimit, lets_time_be_reserved_ahead_as_before)
+TEST_F(SetReservedUntil, lets_time_be_reserved_ahead_as_before)
 {
 	server.written_us = us_of(1000) + 10 * year_us;
 	EXPECT_EQ(failure_of(backend->take()), Failure::behind);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1000)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1000)).failure, Failure::none);
 	take();
 	at(1250);
 	take();
 	EXPECT_EQ(server.durable_us, us_of(1750));
 }
 
-TEST_F(SetLimit, believes_the_clock)
+TEST_F(SetReservedUntil, believes_the_clock)
 {
 	start_at(1000);
 	server.set_wall_us(us_of(1000) + 10 * year_us);
 	EXPECT_EQ(failure_of(backend->take()), Failure::forward_jump);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1001)).failure, Failure::none);
 	EXPECT_EQ(take().first, 1000 + 10 * year_us / tick);
 }
 
-TEST_F(SetLimit, lets_no_claim_start_by_a_clock_that_jumps_afterwards)
+TEST_F(SetReservedUntil, lets_no_claim_start_by_a_clock_that_jumps_afterwards)
 {
 	start_at(1000);
-	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1001)).failure, Failure::none);
 	server.set_wall_us(us_of(1000) + 10 * year_us);
 	EXPECT_EQ(failure_of(backend->take()), Failure::forward_jump);
 	at(1002);
@@ -1749,7 +1749,7 @@ TEST_F(Revoke, forgets_nothing_of_the_clock)
 }
 
 /*
- * advance_past() and set_limit() with a grant
+ * advance_past() and set_reserved_until() with a grant
  */
 using MovedGrant = GeneratorTest;
 
@@ -1803,12 +1803,12 @@ TEST_F(MovedGrant, counts_with_a_limit_that_is_set)
 	start_at(1000);
 
 	/* Back, but not below what is granted. */
-	EXPECT_EQ(backend->generator.set_limit(us_of(1001)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1001)).failure, Failure::none);
 	EXPECT_EQ(take(), Place(1001, 0));
 	EXPECT_EQ(server.durable_us, us_of(1200));
 
 	/* Forward, past what is granted. */
-	EXPECT_EQ(backend->generator.set_limit(us_of(1300)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(1300)).failure, Failure::none);
 	at(1300);
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
 	grant(1000, 1301);
@@ -1818,7 +1818,7 @@ TEST_F(MovedGrant, counts_with_a_limit_that_is_set)
 TEST_F(MovedGrant, starts_above_a_limit_that_was_set_below_it)
 {
 	grant(1100, 1200);
-	EXPECT_EQ(backend->generator.set_limit(us_of(900)).failure, Failure::none);
+	EXPECT_EQ(backend->generator.set_reserved_until(us_of(900)).failure, Failure::none);
 	EXPECT_EQ(take(), Place(1100, 0));
 }
 

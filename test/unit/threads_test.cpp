@@ -77,7 +77,7 @@ protected:
 			if (worker.random() % 500 == 0)
 				worker.backend.generator.advance_past(taken.tick + static_cast<int64_t>(worker.random() % 8));
 			if (limit_goes_back && worker.random() % 100 == 0)
-				worker.backend.generator.set_limit(tick_begin_us(layout, taken.tick + static_cast<int64_t>(worker.random() % 8)));
+				worker.backend.generator.set_reserved_until(tick_begin_us(layout, taken.tick + static_cast<int64_t>(worker.random() % 8)));
 		}
 	}
 
