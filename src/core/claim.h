@@ -143,6 +143,24 @@ enum class Form
 	assertion,					/* its holder stays, its fence is raised */
 };
 
+/* What came of a write. */
+enum class Written
+{
+	done,
+	changed,					/* the claim is not what it was when it was read: nothing was written */
+	refused,					/* nothing was written */
+	unknown,					/* it may have been written, or may still be */
+};
+
+/* A server's claim, as its users see it. */
+enum class ClaimState
+{
+	none,						/* none was had since the server's start */
+	held,
+	suspended,					/* the registry can't be reached, or grants no more; what it granted is still used */
+	lost,						/* what it granted is over, or another's */
+};
+
 /*
  * A new grant.  The fence is set window_us past what is needed or past the earlier
  * fence, or half of max_forward_jump_us where that is less.  A clock that is ahead

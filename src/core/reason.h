@@ -1,6 +1,6 @@
 /*
  * reason.h
- *		Why something was refused, as one sentence for a person.
+ *		Why something was refused or went wrong, as one sentence for a person.
  *
  * The core neither throws nor allocates: a function that can refuse its input
  * takes a Reason and fills it before it returns false.
@@ -20,6 +20,15 @@ struct Reason
 
 	/* Fills text, printf-style, cutting what does not fit.  Returns false, so that "return reason.refuse(...)" reads well. */
 	bool		refuse(const char *format, ...) noexcept __attribute__((format(printf, 2, 3)));
+};
+
+/*
+ * What went wrong outside, between this server and a registry: for the log and for
+ * errors, as PostgreSQL writes a primary message, without a capital and a period.
+ */
+struct Problem
+{
+	char		text[512];
 };
 
 /* The character, or "?" where it is not printable ASCII: fit for every encoding. */

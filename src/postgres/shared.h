@@ -43,15 +43,6 @@ struct Counters
 	uint64_t	errors;
 };
 
-/* The claim on a node number, as snowflake_stat shows it. */
-enum class ClaimState
-{
-	none,						/* none was had since the server's start */
-	held,
-	suspended,					/* the registry can't be reached, or grants no more; what it granted is still used */
-	lost,						/* what it granted is over, or another's */
-};
-
 /* What the registry grants.  The keeper alone writes it; the lock protects it. */
 struct RegistryGrant
 {

@@ -11,6 +11,9 @@
 namespace snowflake __attribute__((visibility("hidden")))
 {
 
+/* What is wrong where a claim is changed by others each time between its read and its write. */
+constexpr const char *changing_claim = "the claim kept changing concurrently";
+
 /* Loads the module for the registry that is set, once. */
 const Store *load_store();
 

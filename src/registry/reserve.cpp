@@ -117,7 +117,7 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 				outcome->how = Ended::reserved;
 				return true;
 			case Written::changed:
-				strlcpy(outcome->problem.text, "its claim was changed by others again and again", sizeof(outcome->problem.text));
+				strlcpy(outcome->problem.text, changing_claim, sizeof(outcome->problem.text));
 				return false;
 			case Written::unknown:
 				*is_connected = false;

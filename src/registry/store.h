@@ -15,18 +15,13 @@
 #define SNOWFLAKE_REGISTRY_STORE_H
 
 #include "core/claim.h"
+#include "core/reason.h"
 #include "core/registry_address.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
 
 constexpr const char *store_symbol = "snowflake_store";
-
-/* What went wrong, for the log and for errors, as PostgreSQL writes a primary message: no capital, no period. */
-struct Problem
-{
-	char		text[512];
-};
 
 /* A host's addresses, as numbers; what it has more is left out. */
 constexpr int max_addresses = 16;
@@ -71,14 +66,6 @@ struct StoreContext
 	 * library is to do it.
 	 */
 	LookedUp	(*look_up) (const StoreContext *context, const char *host, long limit_ms, Addresses *found, Problem *problem);
-};
-
-enum class Written
-{
-	done,
-	changed,					/* the claim is not what it was when it was read: nothing was written */
-	refused,					/* nothing was written */
-	unknown,					/* it may have been written, or may still be */
 };
 
 struct Store

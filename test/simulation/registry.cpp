@@ -6,8 +6,7 @@
  *		registry --seed SEED						one, and tells what happens
  *
  * Each server has a clock of its own, mostly wrong, a log, backends that take ids,
- * and a keeper that claims, renews, loses and gives back as src/registry/keeper.cpp
- * does, by the rules in src/core/claim.cpp.  The registry compares and swaps, as
+ * and the keeper of src/core/keeper.h, which takes its turns at any time.  The registry compares and swaps, as
  * ZooKeeper does, or looks at each write by admit() in the same file, as
  * src/sql/registry.sql does.  It may hold any holder for dead at any moment; a
  * request may be lost, or come late, and so may its answer; and it may go back to
@@ -29,8 +28,10 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "core/claim.h"
+#include "core/keeper.h"
 #include "options.h"
 #include "world.h"
 
@@ -44,7 +45,6 @@ constexpr int max_servers = 3;
 constexpr int backends_per_server = 2;
 constexpr int fibers_per_server = backends_per_server + 1;	/* the last one is the keeper */
 constexpr int max_nodes = 4;
-constexpr int tries_per_turn = 4;
 constexpr int64_t automatic = -1;
 
 /* Over all histories: shows that what should be tried was tried. */
@@ -79,14 +79,6 @@ Coverage coverage;
 /*
  * The registry
  */
-
-enum class Written
-{
-	done,
-	changed,
-	refused,
-	unknown,
-};
 
 /* What a backup of the registry has. */
 struct Rows
@@ -428,6 +420,50 @@ static_assert(Environment<RegistryEnvironment>);
 
 using RegistryGenerator = Generator<SimAtomic, RegistryEnvironment>;
 
+/*
+ * What surrounds a keeper.  It also keeps the truth: what the registry has
+ * confirmed to this server, and what the registry knows of what it lost.
+ */
+class KeeperWorld
+{
+public:
+	explicit	KeeperWorld(Server *server) noexcept : server_(server)
+	{
+	}
+
+	int64_t		boot_us() noexcept;
+	int64_t		clock_us() noexcept;
+	int64_t		issued_until_us() noexcept;
+	int64_t		take_demand_us() noexcept;
+	int64_t		window_us() noexcept;
+	double		random() noexcept;
+	bool		fixed_node(uint64_t *node) noexcept;
+	uint64_t	max_node() noexcept;
+	bool		connect(Problem *problem) noexcept;
+	void		disconnect() noexcept;
+	bool		read(uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem) noexcept;
+	bool		list(const ListedClaim **claims, int64_t *count, Problem *problem) noexcept;
+	Written		write(Form form, const Claim &before, const Claim &next, Problem *problem) noexcept;
+	void		publish(const Grant &grant) noexcept;
+	void		remember(const Grant &grant) noexcept;
+	void		withdraw() noexcept;
+	int64_t		revoke() noexcept;
+	void		extend(int64_t granted_until_us) noexcept;
+	void		show(ClaimState state, const Grant &grant, const Trouble &trouble) noexcept;
+	void		lost(const Grant &grant, const Claim &claim) noexcept;
+	void		assertion_refused(const Grant &grant, const Problem &problem) noexcept;
+
+private:
+	Written		write_once(Form form, const Claim &before, const Claim &next) noexcept;
+	void		begin_episode(const Grant &grant) noexcept;
+	void		share(const Grant &grant, bool is_usable) noexcept;
+
+	Server	   *server_;
+	ListedClaim list_[max_nodes];
+};
+
+static_assert(KeeperEnvironment<KeeperWorld>);
+
 /* What a crash of all processes but the postmaster leaves, where no process was writing it. */
 struct Kept
 {
@@ -479,22 +515,20 @@ struct Server
 
 	/* The keeper's own. */
 	Holder		me;
-	bool		is_claimed;
-	Grant		grant;
-	bool		is_assertion_due;
-	Grant		lost_grant;
-	bool		is_grant_pending;
-	Grant		pending_grant;
-	bool		is_pending_overdue;
+	std::optional<KeeperWorld> keeper_world;
+	std::optional<Keeper<KeeperWorld>> keeper;
 
-	/* Its clock says that the claim was not renewed in time: at least where the registry's says so. */
-	bool		is_overdue;
-	bool		has_expired;			/* since the turn's beginning */
-	bool		is_connected;
+	/*
+	 * The clock by which a claim counts as renewed in time.  It stands still but where
+	 * the registry holds a claim for expired: time for the keeper passes then at least.
+	 */
+	int64_t		keeper_clock_us;
 	int			connection;				/* and the registry's epoch in it */
 	int			epoch;
 	bool		is_unheard;				/* an answer was missing, or the claim has changed */
+	bool		is_assertion_unheard;	/* the same of an assertion */
 	bool		is_stopping;
+	bool		is_releasing;
 	bool		is_released;
 
 	/* The truth. */
@@ -505,9 +539,15 @@ struct Server
 	{
 		return world.boot_ns + offset_ns;
 	}
-	Process &keeper() noexcept
+	Process &keeper_process() noexcept
 	{
 		return processes[backends_per_server];
+	}
+
+	/* As long as a claim counts as alive. */
+	void pass_window() noexcept
+	{
+		keeper_clock_us += window_us;
 	}
 };
 
@@ -534,7 +574,7 @@ begin_us(int64_t tick) noexcept
 int64_t
 position_us(Server &server, int64_t now_us) noexcept
 {
-	RegistryGenerator &generator = *server.keeper().generator;
+	RegistryGenerator &generator = *server.keeper_process().generator;
 	uint64_t	step;
 	uint64_t	node;
 
@@ -691,343 +731,19 @@ RegistryEnvironment::may_leave() noexcept
 }
 
 /*
- * The store, as a keeper sees it
+ * The truth about what a keeper holds and has lost
  */
-
-void
-disconnect(Server &server) noexcept
-{
-	server.is_connected = false;
-}
-
-bool
-is_cut_off(const Server &server) noexcept
-{
-	return server.partitioned_until > current_round || server.connection != registry.connection;
-}
-
-bool
-connect(Server &server) noexcept
-{
-	Fiber::pause();
-	if (server.partitioned_until > current_round || happens(20))
-	{
-		server.is_unheard = true;
-		return false;
-	}
-	server.connection = registry.connection;
-	server.epoch = registry.epoch;
-	server.is_connected = true;
-	return true;
-}
-
-bool
-read(Server &server, uint64_t node, Claim *claim, RegistryTime *time) noexcept
-{
-	Fiber::pause();
-	if (is_cut_off(server) || happens(40))
-	{
-		server.is_unheard = true;
-		return false;
-	}
-	*time = registry.time();
-	*claim = registry.rows.claims[node];
-	Fiber::pause();
-	server.is_unheard |= is_cut_off(server);
-	return !is_cut_off(server);
-}
-
-Written
-lose_answer(Server &server) noexcept
-{
-	server.is_unheard = true;
-	coverage.unanswered++;
-	return Written::unknown;
-}
-
-Written
-write(Server &server, Form form, const Claim &before, const Claim &next, int64_t window_us) noexcept
-{
-	Written		written;
-
-	Fiber::pause();
-	if (is_cut_off(server) || happens(40))
-		return lose_answer(server);
-	if (happens(12))
-	{
-		/* It is still to come, or never. */
-		requests[world.random.below(max_requests)] = {true, registry.connection, form, server.me, before, next, window_us};
-		return lose_answer(server);
-	}
-	if (happens(40))
-	{
-		(void) registry.write(form, server.me, before, next, window_us, false);
-		restart_registry();
-		return lose_answer(server);
-	}
-	server.is_unheard |= registry.rows.claims[next.node].version != before.version;
-	written = registry.write(form, server.me, before, next, window_us, true);
-	Fiber::pause();
-	if (is_cut_off(server) || happens(12))
-	{
-		trace("the answer is missing");
-		return lose_answer(server);
-	}
-	return written;
-}
-
-/*
- * The keeper, as in src/registry/keeper.cpp
- */
-
-Need
-take_need(Server &server) noexcept
-{
-	step();
-
-	const Need	need = {server.wall_ns() / ns_per_us, position_us(server, 0), server.demanded_until_us};
-
-	server.demanded_until_us = 0;
-	return need;
-}
-
-void
-lock_shared(Server &server) noexcept
-{
-	server.keeper().environment.lock();
-}
-
-void
-unlock_shared(Server &server) noexcept
-{
-	server.keeper().environment.unlock();
-}
-
-/* Under the lock. */
-void
-keep_grant(Server &server) noexcept
-{
-	server.kept.is_whole = false;
-	step();
-	server.kept.is_usable = server.is_usable;
-	step();
-	server.kept.grant = server.shown;
-	server.kept.is_whole = true;
-}
-
-void
-show_failure(Server &server) noexcept
-{
-	disconnect(server);
-	server.has_problem = true;
-}
 
 /* The registry has this server's claim up to there. */
 void
 confirm(const Server &server, const Grant &grant) noexcept
 {
+	check(server.episode != none, "server %d goes on with a claim that it has taken back", server.number);
+
 	Episode	   &episode = episodes[server.episode];
 
 	episode.confirmed_until_us = episode.until_us = grant.granted_until_us;
 	check_apart(episode);
-}
-
-void
-publish(Server &server, const Grant &confirmed) noexcept
-{
-	bool		is_new = !server.is_claimed;
-
-	trace("server %d has node %" PRIu64 ", generation %" PRId64 ", from %" PRId64 " to %" PRId64 " us",
-		  server.number, confirmed.node, confirmed.generation, confirmed.start_us, confirmed.granted_until_us);
-	if (is_new)
-	{
-		if (episode_count == max_episodes)
-			abort();
-		server.episode = episode_count++;
-		episodes[server.episode] = {server.number, server.life, confirmed.node, confirmed.start_us, 0, 0, 0, 0, true, false};
-		coverage.grants++;
-	}
-	else
-		coverage.renewals++;
-
-	confirm(server, confirmed);
-	episodes[server.episode].epoch = server.epoch;
-	if (is_new)
-		(void) server.keeper().generator->revoke();
-	server.grant = confirmed;
-	server.is_claimed = true;
-	server.is_overdue = server.has_expired;
-	server.is_grant_pending = false;
-	lock_shared(server);
-	server.shown = confirmed;
-	server.is_usable = true;
-	keep_grant(server);
-	unlock_shared(server);
-	if (!is_new)
-		server.keeper().generator->extend(confirmed.granted_until_us);
-	server.has_problem = false;
-}
-
-int64_t
-take_back(Server &server) noexcept
-{
-	int64_t		issued_until_us;
-
-	lock_shared(server);
-	server.is_usable = false;
-	keep_grant(server);
-	unlock_shared(server);
-	server.is_claimed = false;
-	issued_until_us = server.keeper().generator->revoke();
-	if (server.episode != none)
-	{
-		Episode	   &episode = episodes[server.episode];
-
-		/* From here on the rest may be given to others. */
-		episode.until_us = std::max(episode.start_us, episode.issued_until_us);
-	}
-	return issued_until_us;
-}
-
-/* The keeper, or who comes after it, has this to tell the registry; what it had before it forgets. */
-void
-keep_lost(Server &server, int64_t issued_until_us) noexcept
-{
-	server.lost_grant = used_up(server.grant, issued_until_us);
-	server.is_assertion_due = true;
-	if (server.lost_episode != none)
-		end_episode(episodes[server.lost_episode]);
-	server.lost_episode = server.episode;
-	server.episode = none;
-}
-
-void
-remember_asked(Server &server, int64_t until_us) noexcept
-{
-	server.grant.asked_until_us = std::max(server.grant.asked_until_us, until_us);
-	lock_shared(server);
-	server.shown = server.grant;
-	keep_grant(server);
-	unlock_shared(server);
-}
-
-bool
-choose_number(Server &server, int64_t until_us, uint64_t *node) noexcept
-{
-	ListedClaim list[max_nodes];
-	int64_t		count = 0;
-
-	if (server.wanted_node != automatic)
-	{
-		*node = static_cast<uint64_t>(server.wanted_node);
-		return true;
-	}
-	if (server.is_grant_pending)
-	{
-		*node = server.pending_grant.node;
-		return true;
-	}
-	Fiber::pause();
-	if (is_cut_off(server))
-	{
-		show_failure(server);
-		return false;
-	}
-	for (const Claim &claim : registry.rows.claims)
-	{
-		if (claim.generation > 0)
-			list[count++] = {claim.node, claim.granted_until_us, registry.freed[claim.node], claim.holder.is_nobody() || !claim.is_alive};
-	}
-	if (choose_node(list, count, static_cast<uint64_t>(layout->max_node()), server.wall_ns() / ns_per_us, until_us, node))
-		return true;
-	server.has_problem = true;
-	return false;
-}
-
-void
-claim(Server &server) noexcept
-{
-	server.has_expired = false;
-
-	int64_t		until_us = INT64_MAX;
-	uint64_t	node;
-
-	if (!choose_number(server, until_us, &node))
-		return;
-
-	const Need	need = {server.wall_ns() / ns_per_us, position_us(server, 0), 0};
-
-	for (int i = 0; i < tries_per_turn; i++)
-	{
-		Claim		known;
-		Claim		next;
-		Grant		wanted;
-		RegistryTime time;
-
-		if (!read(server, node, &known, &time))
-		{
-			show_failure(server);
-			return;
-		}
-
-		if (server.is_grant_pending && !server.is_pending_overdue && time.unsettled_us == 0 && known.holder.is(server.me) && known.node == server.pending_grant.node &&
-			known.generation == server.pending_grant.generation && known.granted_until_us == server.pending_grant.granted_until_us)
-		{
-			publish(server, server.pending_grant);
-			return;
-		}
-
-		Verdict		verdict = decide_grant(known, time, server.me, need, server.window_us, &next, &wanted);
-
-		if (verdict == Verdict::too_far && server.wanted_node == automatic && known.generation > 0 && until_us == INT64_MAX)
-		{
-			until_us = known.granted_until_us - 1;
-			server.is_grant_pending = false;
-			if (!choose_number(server, until_us, &node))
-				return;
-			continue;
-		}
-		if (verdict != Verdict::write)
-		{
-			trace("server %d is refused node %" PRIu64 ": verdict %d", server.number, node, static_cast<int>(verdict));
-			server.is_grant_pending = false;
-			server.has_problem = true;
-			return;
-		}
-		switch (write(server, Form::claim, known, next, server.window_us))
-		{
-			case Written::done:
-				publish(server, wanted);
-				return;
-			case Written::changed:
-				if (server.wanted_node == automatic && !known.holder.is(server.me))
-				{
-					server.is_grant_pending = false;
-					return;
-				}
-				continue;
-			case Written::unknown:
-				server.is_grant_pending = true;
-				server.pending_grant = wanted;
-				server.is_pending_overdue = server.has_expired;
-				show_failure(server);
-				return;
-			case Written::refused:
-				show_failure(server);
-				return;
-		}
-	}
-	server.has_problem = true;
-}
-
-void
-lose(Server &server, const Claim &known) noexcept
-{
-	trace("server %d has lost node %" PRIu64, server.number, server.grant.node);
-	coverage.losses++;
-	check(!known.holder.is(server.me) || registry.epoch > 0, "server %d loses what nobody else was granted", server.number);
-	keep_lost(server, take_back(server));
-	server.has_problem = true;
 }
 
 /* What lies further ahead than the registry may be told of, it does not know. */
@@ -1042,186 +758,309 @@ excuse_out_of_bounds(int episode) noexcept
 
 /* The registry that the server has spoken to knows how far this holding went. */
 void
-set_told(const Server &server, Episode &episode) noexcept
+set_told(const Server &server, int episode) noexcept
 {
-	episode.epoch = server.epoch;
-	end_episode(episode);
+	if (episode == none)
+		return;
+	episodes[episode].epoch = server.epoch;
+	end_episode(episodes[episode]);
+}
+
+/* Was what was lost told since? */
+void
+see_assertion(Server &server) noexcept
+{
+	if (server.keeper->is_assertion_due())
+		return;
+	set_told(server, server.lost_episode);
+	server.lost_episode = none;
+}
+
+/*
+ * The store, as a keeper sees it
+ */
+
+bool
+is_cut_off(const Server &server) noexcept
+{
+	return server.partitioned_until > current_round || server.connection != registry.connection;
 }
 
 bool
-assert_lost_grant(Server &server) noexcept
+KeeperWorld::connect(Problem *) noexcept
 {
-	for (int i = 0; i < tries_per_turn; i++)
+	Fiber::pause();
+	if (server_->partitioned_until > current_round || happens(20))
 	{
-		Claim		known;
-		Claim		next;
-		RegistryTime time;
-
-		if (!read(server, server.lost_grant.node, &known, &time))
-		{
-			show_failure(server);
-			return false;
-		}
-		server.is_assertion_due = decide_assertion(known, server.lost_grant, &next);
-		if (!server.is_assertion_due)
-		{
-			if (server.lost_episode != none)
-				set_told(server, episodes[server.lost_episode]);
-			server.lost_episode = none;
-			return true;
-		}
-		trace("server %d tells how far it was granted node %" PRIu64, server.number, server.lost_grant.node);
-		coverage.assertions++;
-		switch (write(server, Form::assertion, known, next, 0))
-		{
-			case Written::unknown:
-				show_failure(server);
-				return false;
-			case Written::refused:
-				excuse_out_of_bounds(server.lost_episode);
-				return true;
-			case Written::done:
-			case Written::changed:
-				continue;
-		}
+		server_->is_unheard = true;
+		return false;
 	}
+	server_->connection = registry.connection;
+	server_->epoch = registry.epoch;
 	return true;
 }
 
 void
-renew(Server &server) noexcept
+KeeperWorld::disconnect() noexcept
 {
-	Need		need = take_need(server);
-	bool		is_too_far = false;
+}
 
-	server.has_expired = false;
-	for (int i = 0; i < tries_per_turn; i++)
+bool
+KeeperWorld::read(uint64_t node, Claim *claim, RegistryTime *time, Problem *) noexcept
+{
+	see_assertion(*server_);
+	Fiber::pause();
+	if (is_cut_off(*server_) || happens(40))
 	{
-		Claim		known;
-		Claim		next;
-		Grant		renewed;
-		RegistryTime time;
-		int64_t		generation = server.grant.generation;
-
-		if (!read(server, server.grant.node, &known, &time))
-		{
-			show_failure(server);
-			return;
-		}
-		adopt(known, server.me, &server.grant);
-		if (server.grant.generation != generation)
-		{
-			coverage.adopted++;
-			confirm(server, server.grant);
-		}
-
-		const bool	was_overdue = server.is_overdue;
-		Verdict		verdict = decide_renewal(known, time, server.me, need, server.window_us, was_overdue, server.grant, &next, &renewed);
-
-		if (verdict == Verdict::too_far && need.demanded_until_us != 0)
-		{
-			is_too_far = true;
-			need.demanded_until_us = 0;
-			verdict = decide_renewal(known, time, server.me, need, server.window_us, was_overdue, server.grant, &next, &renewed);
-		}
-		if (verdict == Verdict::held)
-		{
-			lose(server, known);
-			return;
-		}
-		if (verdict != Verdict::write)
-		{
-			server.has_problem = true;
-			return;
-		}
-		remember_asked(server, next.granted_until_us);
-		switch (write(server, Form::claim, known, next, server.window_us))
-		{
-			case Written::done:
-				publish(server, renewed);
-				server.has_problem = is_too_far;
-				if (was_overdue && time.unsettled_us > 0)
-					server.is_overdue = server.has_problem = true;
-				return;
-			case Written::changed:
-				continue;
-			case Written::refused:
-				excuse_out_of_bounds(server.episode);
-				[[fallthrough]];
-			case Written::unknown:
-				show_failure(server);
-				return;
-		}
+		server_->is_unheard = true;
+		return false;
 	}
-	server.has_problem = true;
+	*time = registry.time();
+	*claim = registry.rows.claims[node];
+	Fiber::pause();
+	server_->is_unheard = server_->is_assertion_unheard || is_cut_off(*server_);
+	return !is_cut_off(*server_);
+}
+
+bool
+KeeperWorld::list(const ListedClaim **claims, int64_t *count, Problem *) noexcept
+{
+	Fiber::pause();
+	if (is_cut_off(*server_))
+		return false;
+	*claims = list_;
+	*count = 0;
+	for (const Claim &claim : registry.rows.claims)
+	{
+		if (claim.generation > 0)
+			list_[(*count)++] = {claim.node, claim.granted_until_us, registry.freed[claim.node],
+								 claim.holder.is_nobody() || !claim.is_alive};
+	}
+	return true;
+}
+
+/* The request, or its answer, may be lost, or come late. */
+Written
+KeeperWorld::write_once(Form form, const Claim &before, const Claim &next) noexcept
+{
+	const int64_t window_us = form == Form::claim ? server_->window_us : 0;
+	Written		written;
+
+	Fiber::pause();
+	if (is_cut_off(*server_) || happens(40))
+		return Written::unknown;
+	if (happens(12))
+	{
+		/* It is still to come, or never. */
+		requests[world.random.below(max_requests)] = {true, registry.connection, form, server_->me, before, next, window_us};
+		return Written::unknown;
+	}
+	if (happens(40))
+	{
+		(void) registry.write(form, server_->me, before, next, window_us, false);
+		restart_registry();
+		return Written::unknown;
+	}
+	written = registry.write(form, server_->me, before, next, window_us, true);
+	Fiber::pause();
+	if (is_cut_off(*server_) || happens(12))
+	{
+		trace("the answer is missing");
+		return Written::unknown;
+	}
+	return written;
+}
+
+Written
+KeeperWorld::write(Form form, const Claim &before, const Claim &next, Problem *) noexcept
+{
+	const Written written = write_once(form, before, next);
+
+	coverage.assertions += form == Form::assertion;
+	coverage.unanswered += written == Written::unknown;
+	coverage.releases += form == Form::release && written == Written::done;
+	if (written == Written::refused)
+		excuse_out_of_bounds(form == Form::assertion ? server_->lost_episode : server_->episode);
+	server_->is_unheard |= written == Written::unknown || written == Written::changed;
+	if (form == Form::assertion)
+		server_->is_assertion_unheard = written == Written::changed;
+	return written;
+}
+
+/*
+ * The server, as a keeper sees it
+ */
+
+int64_t
+KeeperWorld::boot_us() noexcept
+{
+	return server_->keeper_clock_us;
+}
+
+int64_t
+KeeperWorld::clock_us() noexcept
+{
+	step();
+	return server_->wall_ns() / ns_per_us;
+}
+
+int64_t
+KeeperWorld::issued_until_us() noexcept
+{
+	return position_us(*server_, 0);
+}
+
+int64_t
+KeeperWorld::take_demand_us() noexcept
+{
+	return std::exchange(server_->demanded_until_us, 0);
+}
+
+int64_t
+KeeperWorld::window_us() noexcept
+{
+	return server_->window_us;
+}
+
+double
+KeeperWorld::random() noexcept
+{
+	return 0.5;
+}
+
+bool
+KeeperWorld::fixed_node(uint64_t *node) noexcept
+{
+	if (server_->wanted_node == automatic)
+		return false;
+	*node = static_cast<uint64_t>(server_->wanted_node);
+	return true;
+}
+
+uint64_t
+KeeperWorld::max_node() noexcept
+{
+	return static_cast<uint64_t>(layout->max_node());
+}
+
+/* Changes what the backends see, and what a crash of the processes leaves of it: that may be half written. */
+void
+KeeperWorld::share(const Grant &grant, bool is_usable) noexcept
+{
+	RegistryEnvironment &environment = server_->keeper_process().environment;
+
+	environment.lock();
+	server_->is_usable = is_usable;
+	server_->shown = grant;
+	server_->kept.is_whole = false;
+	step();
+	server_->kept.is_usable = server_->is_usable;
+	step();
+	server_->kept.grant = server_->shown;
+	server_->kept.is_whole = true;
+	environment.unlock();
 }
 
 void
-release(Server &server) noexcept
+KeeperWorld::begin_episode(const Grant &grant) noexcept
 {
-	const bool	was_claimed = server.is_claimed;
-	const bool	is_pending = !server.is_claimed && server.is_grant_pending;
-	int64_t		issued_until_us;
+	if (episode_count == max_episodes)
+		abort();
+	server_->episode = episode_count++;
+	episodes[server_->episode] = {server_->number, server_->life, grant.node, grant.start_us, 0, 0, 0, server_->epoch, true, false};
+	confirm(*server_, grant);
+	coverage.grants++;
+}
 
-	if (!server.is_claimed && !is_pending && !server.is_assertion_due)
-		return;
-	issued_until_us = take_back(server);
-	for (int i = 0; i < tries_per_turn; i++)
-	{
-		Claim		known;
-		Claim		next;
-		RegistryTime time;
+void
+KeeperWorld::publish(const Grant &grant) noexcept
+{
+	trace("server %d has node %" PRIu64 ", generation %" PRId64 ", from %" PRId64 " to %" PRId64 " us",
+		  server_->number, grant.node, grant.generation, grant.start_us, grant.granted_until_us);
+	coverage.renewals += server_->is_usable;
+	confirm(*server_, grant);
+	episodes[server_->episode].epoch = server_->epoch;
+	share(grant, true);
+}
 
-		server.is_unheard = false;
-		if (!server.is_connected && !connect(server))
-			return;
-		if (server.is_assertion_due && !assert_lost_grant(server))
-			continue;
-		if (!was_claimed && !is_pending)
-			return;
-		if (!read(server, is_pending ? server.pending_grant.node : server.grant.node, &known, &time))
-		{
-			show_failure(server);
-			continue;
-		}
-		if (is_pending && !known.holder.is(server.me))
-			return;
-		if (is_pending)
-			server.grant = {known.node, known.generation, known.granted_until_us, known.granted_until_us, 0, 0};
-		adopt(known, server.me, &server.grant);
-		if (!decide_release(known, server.me, issued_until_us, server.grant, &next))
-		{
-			keep_lost(server, issued_until_us);
-			(void) assert_lost_grant(server);
-			return;
-		}
-		switch (write(server, Form::release, known, next, 0))
-		{
-			case Written::done:
-				coverage.releases++;
-				return;
-			case Written::refused:
-				excuse_out_of_bounds(server.episode);
-				return;
-			case Written::changed:
-				continue;
-			case Written::unknown:
-				disconnect(server);
-				continue;
-		}
-	}
+/* What was adopted is confirmed thereby. */
+void
+KeeperWorld::remember(const Grant &grant) noexcept
+{
+	coverage.adopted += grant.generation != server_->shown.generation;
+	confirm(*server_, grant);
+	share(grant, true);
+}
+
+void
+KeeperWorld::withdraw() noexcept
+{
+	share(server_->shown, false);
+}
+
+int64_t
+KeeperWorld::revoke() noexcept
+{
+	const bool	is_end = server_->episode != none || server_->is_releasing;
+
+	/* What is revoked while nothing is held makes room for what the registry has just confirmed. */
+	if (!is_end)
+		begin_episode(server_->keeper->grant());
+
+	const int64_t issued_until_us = server_->keeper_process().generator->revoke();
+
+	/* From here on the rest may be given to others. */
+	if (is_end && server_->episode != none)
+		episodes[server_->episode].until_us = std::max(episodes[server_->episode].start_us, episodes[server_->episode].issued_until_us);
+	return issued_until_us;
+}
+
+void
+KeeperWorld::extend(int64_t granted_until_us) noexcept
+{
+	server_->keeper_process().generator->extend(granted_until_us);
+}
+
+void
+KeeperWorld::show(ClaimState state, const Grant &, const Trouble &trouble) noexcept
+{
+	server_->has_problem = state != ClaimState::held;
+	check(server_->has_problem == (trouble.kind != Trouble::Kind::none), "a state and its trouble do not agree");
+	if (trouble.kind == Trouble::Kind::verdict)
+		trace("server %d is refused: verdict %d", server_->number, static_cast<int>(trouble.verdict));
+}
+
+/* The keeper has this to tell the registry now; what it had before it forgets. */
+void
+KeeperWorld::lost(const Grant &grant, const Claim &claim) noexcept
+{
+	trace("server %d has lost node %" PRIu64, server_->number, grant.node);
+	coverage.losses++;
+	check(!claim.holder.is(server_->me) || registry.epoch > 0, "server %d loses what nobody else was granted", server_->number);
+	if (server_->lost_episode != none)
+		end_episode(episodes[server_->lost_episode]);
+	server_->lost_episode = server_->episode;
+	server_->episode = none;
+	server_->has_problem = true;
+}
+
+void
+KeeperWorld::assertion_refused(const Grant &, const Problem &) noexcept
+{
 }
 
 /* Where the registry has answered to the last try, nothing can be excused by what it was not told. */
 void
 stop(Server &server) noexcept
 {
-	release(server);
-	for (int episode : {server.episode, server.lost_episode})
-	{
-		if (episode != none && !server.is_unheard)
-			set_told(server, episodes[episode]);
-	}
+	server.is_releasing = true;
+	server.is_unheard = server.is_assertion_unheard = false;
+	server.keeper->release();
+	see_assertion(server);
+	if (server.is_unheard)
+		return;
+	set_told(server, server.episode);
+	set_told(server, server.lost_episode);
 }
 
 void
@@ -1234,19 +1073,16 @@ take_turn(Server &server) noexcept
 		server.is_released = true;
 		return;
 	}
-	if (server.is_connected && server.connection != registry.connection)
-		disconnect(server);
-	if (!server.is_connected && !connect(server))
-	{
-		show_failure(server);
-		return;
-	}
-	if (server.is_assertion_due && !assert_lost_grant(server))
-		return;
-	if (server.is_claimed)
-		renew(server);
-	else
-		claim(server);
+	if (server.keeper->is_connected() && server.connection != registry.connection)
+		server.keeper->lose_connection();
+
+	const int64_t begun_us = server.keeper_clock_us;
+
+	server.keeper->take_turn();
+	see_assertion(server);
+	/* A claim that is held, and of which nothing is known that is wrong, is renewed before it counts as expired. */
+	check(!server.is_usable || server.has_problem || server.keeper->next_turn_us() <= begun_us + server.window_us / 2,
+		  "server %d does not renew its claim in time", server.number);
 }
 
 /*
@@ -1360,6 +1196,23 @@ begin_processes(Server &server) noexcept
 	}
 }
 
+/* A keeper at the start, or another after one that has ended otherwise than by a stop: it has what is in shared memory. */
+void
+begin_keeper(Server &server) noexcept
+{
+	if (server.lost_episode != none)
+		end_episode(episodes[server.lost_episode]);
+	if (!server.is_usable && server.episode != none)
+		end_episode(episodes[server.episode]);
+	server.lost_episode = none;
+	if (!server.is_usable)
+		server.episode = none;
+	server.keeper_world.emplace(&server);
+	server.keeper.emplace(*server.keeper_world);
+	server.keeper->begin(server.me, server.is_usable ? ClaimState::held : ClaimState::none, server.shown, server.is_usable,
+						 server.log.limit_us());
+}
+
 void
 begin_life(Server &server) noexcept
 {
@@ -1370,14 +1223,15 @@ begin_life(Server &server) noexcept
 	server.newest_step = 0;
 	server.is_usable = server.has_problem = false;
 	server.demanded_until_us = 0;
-	server.shown = server.grant = server.lost_grant = {};
+	server.shown = {};
 	server.kept = {true, false, {}};
-	server.is_claimed = server.is_assertion_due = server.is_grant_pending = false;
-	server.is_connected = server.is_stopping = server.is_released = false;
+	server.is_stopping = server.is_releasing = server.is_released = false;
+	server.keeper_clock_us = 1;
 	server.episode = server.lost_episode = none;
 	memset(&server.me, 0, sizeof(server.me));
 	snprintf(server.me.nonce, sizeof(server.me.nonce), "server-%d-life-%d", server.number, server.life);
 	begin_processes(server);
+	begin_keeper(server);
 }
 
 void
@@ -1403,25 +1257,6 @@ end_life(Server &server) noexcept
 	}
 	server.episode = server.lost_episode = none;
 	server.is_up = false;
-}
-
-/* Another keeper after one that has ended otherwise than by a stop: it has what is in shared memory. */
-void
-begin_keeper(Server &server) noexcept
-{
-	if (server.lost_episode != none)
-		end_episode(episodes[server.lost_episode]);
-	if (!server.is_usable && server.episode != none)
-		end_episode(episodes[server.episode]);
-	server.lost_episode = none;
-	if (!server.is_usable)
-		server.episode = none;
-	server.grant = server.shown;
-	server.grant.told_until_us = std::max(server.grant.told_until_us, std::min(server.log.limit_us(), server.grant.granted_until_us));
-	server.is_claimed = server.is_usable;
-	server.is_assertion_due = server.is_grant_pending = false;
-	server.is_overdue = true;
-	server.is_connected = false;
 }
 
 /*
@@ -1545,9 +1380,12 @@ try_to_settle() noexcept
 	trace("the registry has settled");
 	registry.settled = registry.rows.incarnation;
 	coverage.settled++;
-	/* It takes as long as a claim counts as alive. */
+	/* It takes as long as a claim counts as alive.  What is held was renewed in that time, or is excused. */
 	for (Server &server : servers)
-		server.is_pending_overdue = true;
+	{
+		if (!server.is_usable)
+			server.pass_window();
+	}
 }
 
 enum class Event
@@ -1614,7 +1452,7 @@ event() noexcept
 			server.is_stopping = server.is_up;
 			break;
 		case Event::restart_keeper:
-			if (server.is_up && !server.is_stopping && server.keeper().fiber.idle())
+			if (server.is_up && !server.is_stopping && server.keeper_process().fiber.idle())
 				begin_keeper(server);
 			break;
 		case Event::partition:
@@ -1630,7 +1468,7 @@ event() noexcept
 				for (Server &holder : servers)
 				{
 					if (registry.rows.claims[node].holder.is(holder.me))
-						holder.is_overdue = holder.has_expired = holder.is_pending_overdue = true;
+						holder.pass_window();
 				}
 				registry.set_dead(node);
 			}
@@ -1707,7 +1545,7 @@ run_round() noexcept
 		if (!server.is_up || process.stalled_until > current_round)
 			continue;
 		/* A keeper has less to do. */
-		if (&process == &server.keeper() && process.fiber.idle() && !server.is_stopping && !random.one_in(keeper_one_in))
+		if (&process == &server.keeper_process() && process.fiber.idle() && !server.is_stopping && !random.one_in(keeper_one_in))
 			continue;
 		if (process.environment.is_asleep())
 		{
@@ -1756,7 +1594,7 @@ settle() noexcept
 			registry.set_dead(static_cast<uint64_t>(node));
 		furthest_us = std::max(furthest_us, registry.rows.claims[node].granted_until_us);
 	}
-	furthest_us = std::max({furthest_us, server.log.limit_us(), server.grant.granted_until_us, server.issued_end_us,
+	furthest_us = std::max({furthest_us, server.log.limit_us(), server.keeper->grant().granted_until_us, server.issued_end_us,
 							server.wall_ns() / ns_per_us});
 	server.offset_ns = furthest_us * ns_per_us + 50 * ns_per_ms - world.boot_ns;
 	registry.offset_ns = server.offset_ns;
@@ -1773,7 +1611,7 @@ settle() noexcept
 		/* What it holds in the registry without knowing is not renewed. */
 		for (uint64_t node = 0; node < max_nodes; node++)
 		{
-			if (!server.is_claimed && current_round % 1000 == 0)
+			if (!server.is_usable && current_round % 1000 == 0)
 				registry.set_dead(node);
 		}
 		registry.offset_ns = server.offset_ns;
