@@ -5,13 +5,13 @@
 #	make demo	three private servers with an orders table over them; two game servers that are merged
 #	make bench	the speed, as ratios within one run; BENCH=ids or BENCH=merge for a part of it
 
-EXTENSION = snowflake
+EXTENSION = snowflake snowflake_migrate
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
 MODULE_big = snowflake
 PGFILEDESC = "snowflake - unique, time-ordered ids"
 
 CORE_OBJS = $(patsubst %.cpp,%.o,$(wildcard src/core/*.cpp))
-OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) $(addprefix src/registry/,client.o keeper.o look_up.o reserve.o server.o)
+OBJS = $(CORE_OBJS) $(patsubst %.cpp,%.o,$(wildcard src/postgres/*.cpp)) $(addprefix src/registry/,client.o keeper.o look_up.o server.o set_aside.o)
 HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h src/registry/*.h)
 
 # Each kind of registry is a module of its own, loaded by who speaks to it; ZooKeeper's, where its library is there.
@@ -19,12 +19,12 @@ HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_d
 	$(CXX) -x c++ -include zookeeper/zookeeper.h - -o /dev/null -lzookeeper_st 2>/dev/null && echo yes)
 MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
-# The extension's SQL, one file for each subject.
-SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql audit.sql \
-	merge_declare.sql adopt.sql merge_plan.sql merge_rows.sql merge_map.sql \
-	merge_check.sql merge.sql merge_verify.sql merge_rollback.sql)
-DATA_built = $(EXTENSION)--$(EXTVERSION).sql
-DATA = $(wildcard src/sql/$(EXTENSION)--*--*.sql)
+# The extensions' SQL, one file for each subject.
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql audit.sql)
+MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql plan.sql rows.sql map.sql check.sql merge.sql \
+	verify.sql rollback.sql rights.sql)
+DATA_built = snowflake--$(EXTVERSION).sql snowflake_migrate--$(EXTVERSION).sql
+DATA = $(wildcard src/sql/snowflake--*--*.sql src/migrate/snowflake_migrate--*--*.sql)
 
 # setup creates the extension for the others.
 REGRESS = setup $(filter-out setup,$(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql))))
@@ -73,8 +73,10 @@ snowflake_%$(DLSUFFIX): src/registry/%.o
 snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq)
 snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st
 
-$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS) snowflake.control
-	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit'; cat $(SQL_PARTS); } > $@
+snowflake--$(EXTVERSION).sql: $(SQL_PARTS)
+snowflake_migrate--$(EXTVERSION).sql: $(MIGRATE_PARTS)
+$(DATA_built): %--$(EXTVERSION).sql: %.control
+	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $*" to load this file. \quit'; cat $(filter %.sql,$^); } > $@
 
 # Where the server's folders belong to somebody else, installing needs sudo.
 SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || echo no),$(or \

@@ -1,4 +1,4 @@
--- snowflake_adopt(): existing integer keys go over to snowflake ids.
+-- snowflake_migrate.adopt(): existing integer keys go over to snowflake ids.
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 
@@ -14,8 +14,8 @@ LANGUAGE sql AS $$
 $$;
 -- sizes are not shown
 CREATE FUNCTION pg_temp.adopt(tables regclass[], columns name[], dry_run boolean)
-RETURNS TABLE ("table" regclass, action text, blocked_by text, rewrites boolean)
-LANGUAGE sql AS $$ SELECT "table", action, blocked_by, bytes > 0 FROM snowflake_adopt(tables, columns, dry_run) $$;
+RETURNS TABLE (relation regclass, action text, blocked_by text, rewrites boolean)
+LANGUAGE sql AS $$ SELECT relation, action, blocked_by, bytes > 0 FROM snowflake_migrate.adopt(tables, columns, dry_run) $$;
 
 --
 -- A shop: serial and identity keys, a chain of references, a self-reference, a cycle, names that need quotes
@@ -38,7 +38,7 @@ INSERT INTO shop.reminders (invoice) VALUES (2);
 -- beforehand
 SELECT * FROM pg_temp.adopt('{shop.customers,"shop.\"Order\""}', '{id,Order Id}', true);
 SELECT bytes = pg_total_relation_size('shop.invoices') AS table_and_indexes
-FROM snowflake_adopt('{"shop.\"Order\""}', '{Order Id}', true) WHERE "table" = 'shop.invoices'::regclass;
+FROM snowflake_migrate.adopt('{"shop.\"Order\""}', '{Order Id}', true) WHERE relation = 'shop.invoices'::regclass;
 SELECT * FROM pg_temp.keys('^shop\.');
 
 SELECT * FROM pg_temp.adopt('{shop.customers,"shop.\"Order\""}', '{id,Order Id}', false);
@@ -64,13 +64,22 @@ DELETE FROM shop.customers WHERE id = 1;
 -- once more: nothing is to be done
 SELECT * FROM pg_temp.adopt('{shop.customers,"shop.\"Order\""}', '{id,Order Id}', false);
 -- nor for no table
-SELECT count(*) FROM snowflake_adopt('{}', '{}');
-SELECT count(*) FROM snowflake_adopt(NULL, NULL);
+SELECT count(*) FROM snowflake_migrate.adopt('{}', '{}');
+SELECT count(*) FROM snowflake_migrate.adopt(NULL, NULL);
+SELECT count(*) FROM snowflake_migrate.adopt('{shop.customers}', dry_run => NULL);
 -- a transaction that is rolled back leaves all as it was
 BEGIN;
-SELECT count(*) FROM snowflake_adopt('{shop.other,shop.reminders}', '{id,id}');
+SELECT count(*) FROM snowflake_migrate.adopt('{shop.other,shop.reminders}', '{id,id}');
 SELECT * FROM pg_temp.keys('^shop\.(other|reminders)');
 ROLLBACK;
+-- without columns it is the primary keys
+BEGIN;
+SELECT relation, action FROM snowflake_migrate.adopt('{shop.other,shop.reminders}');
+ROLLBACK;
+CREATE TABLE shop.pairs (a int, b int, PRIMARY KEY (a, b));
+SELECT * FROM snowflake_migrate.adopt('{shop.other,shop.pairs}');
+SELECT * FROM snowflake_migrate.adopt('{shop.other,NULL}');
+DROP TABLE shop.pairs;
 SELECT * FROM pg_temp.keys('^shop\.(other|reminders)');
 DROP SCHEMA shop CASCADE;
 
@@ -129,7 +138,7 @@ CREATE TABLE kin.elder (id serial PRIMARY KEY);
 CREATE TABLE kin.younger (id int CONSTRAINT a_name NOT NULL) INHERITS (kin.elder);
 DO $$
 DECLARE
-	before text[] := (SELECT array_agg(split_part(action, E'before:\n', 2)) FROM snowflake_adopt('{kin.elder}', '{id}', true) WHERE blocked_by IS NOT NULL);
+	before text[] := (SELECT array_agg(split_part(action, E'before:\n', 2)) FROM snowflake_migrate.adopt('{kin.elder}', '{id}', true) WHERE blocked_by IS NOT NULL);
 BEGIN
 	ASSERT coalesce(cardinality(before), 0) = (current_setting('server_version_num')::int >= 180000)::int;
 	IF before IS NOT NULL THEN
@@ -216,8 +225,8 @@ CREATE STATISTICS town.odd_statistics ON (town.odd(id)), street FROM town.house;
 CREATE STATISTICS town.even_statistics ON (id % 2), street FROM town.house;
 CREATE STATISTICS town.plain_statistics ON id, street FROM town.house;
 INSERT INTO town.house (street) VALUES ('Main Street');
-CREATE TABLE plan AS SELECT row_number() OVER (), * FROM snowflake_adopt('{town.house}', '{id}', true);
-SELECT "table", blocked_by, split_part(action, E'\n', 1) AS action FROM plan WHERE blocked_by IS NOT NULL ORDER BY row_number;
+CREATE TABLE plan AS SELECT row_number() OVER (), * FROM snowflake_migrate.adopt('{town.house}', '{id}', true);
+SELECT relation, blocked_by, split_part(action, E'\n', 1) AS action FROM plan WHERE blocked_by IS NOT NULL ORDER BY row_number;
 SELECT split_part(action, E'\n', 2) AS again FROM plan
 WHERE blocked_by ~ '^(trigger|policy visible|generated|publication|index|statistics|constraint)' ORDER BY row_number;
 SELECT pg_temp.adopt('{town.house}', '{id}', false);
@@ -241,7 +250,7 @@ DROP TABLE town.archive, town.pairs, town.defaults;
 DROP INDEX town.odd, town."ON town.house USING", town.classes;
 ALTER TABLE town.room DROP CONSTRAINT odd_house;
 DROP STATISTICS town.odd_statistics;
-SELECT blocked_by FROM snowflake_adopt('{town.house}', '{id}', true) WHERE blocked_by IS NOT NULL;
+SELECT blocked_by FROM snowflake_migrate.adopt('{town.house}', '{id}', true) WHERE blocked_by IS NOT NULL;
 SELECT pg_temp.adopt('{town.house}', '{id}', false);
 DROP TABLE town.lot;
 SELECT * FROM pg_temp.adopt('{town.house}', '{id}', false);
@@ -288,12 +297,12 @@ CREATE TABLE far.away_1 PARTITION OF far.away FOR VALUES IN (1);
 CREATE TABLE far.from_here (id int, place int, FOREIGN KEY (id, place) REFERENCES far.away_1 (id, place));
 CREATE TABLE far.open (id serial, place int) PARTITION BY LIST (place);
 CREATE FOREIGN TABLE far.open_1 PARTITION OF far.open FOR VALUES IN (1) SERVER regress_snowflake_server;
-SELECT blocked_by, action FROM snowflake_adopt('{far.away,far.open}', '{id,id}', true) WHERE blocked_by IS NOT NULL;
+SELECT blocked_by, action FROM snowflake_migrate.adopt('{far.away,far.open}', '{id,id}', true) WHERE blocked_by IS NOT NULL;
 -- a key that takes its values from another
 CREATE TABLE far.one (id serial PRIMARY KEY);
 CREATE TABLE far.one_to_one (id int PRIMARY KEY REFERENCES far.one);
 SELECT pg_temp.adopt('{far.one,far.one_to_one}', '{id,id}', false);
-SELECT blocked_by, action FROM snowflake_adopt('{far.one,far.one_to_one}', '{id,id}', true) WHERE blocked_by IS NOT NULL;
+SELECT blocked_by, action FROM snowflake_migrate.adopt('{far.one,far.one_to_one}', '{id,id}', true) WHERE blocked_by IS NOT NULL;
 SELECT pg_temp.adopt('{far.open_1}', '{id}', false);
 DROP SCHEMA far CASCADE;
 DROP SERVER regress_snowflake_server;
@@ -303,11 +312,11 @@ DROP FOREIGN DATA WRAPPER regress_snowflake_wrapper;
 CREATE TABLE ahead (id bigint PRIMARY KEY);
 CREATE TABLE behind (id serial PRIMARY KEY);
 INSERT INTO ahead VALUES (-5), (snowflake_min_id(clock_timestamp() + interval '1 hour')), (7);
-SELECT "table", regexp_replace(action, '\d{10,}', 'ID'), regexp_replace(blocked_by, '\d{10,}', 'ID')
-FROM snowflake_adopt('{behind,ahead}', '{id,id}', true) WHERE blocked_by IS NOT NULL;
+SELECT relation, regexp_replace(action, '\d{10,}', 'ID'), regexp_replace(blocked_by, '\d{10,}', 'ID')
+FROM snowflake_migrate.adopt('{behind,ahead}', '{id,id}', true) WHERE blocked_by IS NOT NULL;
 DO $$
 BEGIN
-	PERFORM snowflake_adopt('{behind,ahead}', '{id,id}');
+	PERFORM snowflake_migrate.adopt('{behind,ahead}', '{id,id}');
 EXCEPTION WHEN dependent_objects_still_exist THEN
 	RAISE WARNING 'refused';
 END
@@ -324,7 +333,7 @@ CREATE ROLE regress_snowflake_user;
 GRANT ALL ON SCHEMA public TO regress_snowflake_user;
 ALTER TABLE ahead ALTER id DROP DEFAULT, OWNER TO regress_snowflake_user, ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 SET ROLE regress_snowflake_user;
-SELECT snowflake_adopt('{ahead}', '{id}');
+SELECT snowflake_migrate.adopt('{ahead}', '{id}');
 RESET ROLE;
 ALTER TABLE ahead OWNER TO CURRENT_USER;
 
@@ -334,20 +343,20 @@ ALTER TABLE ahead OWNER TO CURRENT_USER;
 CREATE TABLE others (id int, behind int REFERENCES behind);
 ALTER TABLE behind OWNER TO regress_snowflake_user;
 SET ROLE regress_snowflake_user;
-SELECT snowflake_adopt('{behind}', '{id}', true);
-SELECT snowflake_adopt('{behind,ahead}', '{id,id}', false);
+SELECT snowflake_migrate.adopt('{behind}', '{id}', true);
+SELECT snowflake_migrate.adopt('{behind,ahead}', '{id,id}', false);
 RESET ROLE;
 ALTER TABLE others OWNER TO regress_snowflake_user;
 SET ROLE regress_snowflake_user;
 SELECT * FROM pg_temp.adopt('{behind}', '{id}', false);
 RESET ROLE;
-SELECT prosecdef, proconfig FROM pg_proc WHERE proname LIKE 'snowflake\_adopt%' ORDER BY proname;
+SELECT proname, prosecdef, proconfig FROM pg_proc WHERE oid::regprocedure::text ~ '^snowflake_migrate(_internal)?[.]adopt' ORDER BY proname COLLATE "C";
 DROP TABLE ahead, behind, others;
 
 -- expressions are tried on a temporary table: by those who may create one
 CREATE TABLE tried (id serial PRIMARY KEY CHECK (id > 0));
 BEGIN READ ONLY;
-SELECT snowflake_adopt('{tried}', '{id}', true);
+SELECT snowflake_migrate.adopt('{tried}', '{id}', true);
 ROLLBACK;
 ALTER TABLE tried OWNER TO regress_snowflake_user;
 SELECT current_database() AS database \gset
@@ -355,7 +364,7 @@ REVOKE TEMP ON DATABASE :"database" FROM PUBLIC;
 SET ROLE regress_snowflake_user;
 DO $$
 BEGIN
-	PERFORM snowflake_adopt('{tried}', '{id}', true);
+	PERFORM snowflake_migrate.adopt('{tried}', '{id}', true);
 EXCEPTION WHEN insufficient_privilege THEN
 	RAISE WARNING '%', replace(SQLERRM, current_database(), 'DATABASE');
 END
@@ -363,7 +372,7 @@ $$;
 RESET ROLE;
 GRANT TEMP ON DATABASE :"database" TO PUBLIC;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT snowflake_adopt('{tried}', '{id}');
+SELECT snowflake_migrate.adopt('{tried}', '{id}');
 ROLLBACK;
 DROP TABLE tried;
 REVOKE ALL ON SCHEMA public FROM regress_snowflake_user;
@@ -396,24 +405,24 @@ CREATE TABLE good_part_0 PARTITION OF good_part FOR VALUES WITH (MODULUS 1, REMA
 CREATE TABLE text_key (id text PRIMARY KEY);
 CREATE TEMP TABLE passing (id serial PRIMARY KEY);
 CREATE VIEW good_view AS SELECT * FROM good;
-SELECT snowflake_adopt('{good}', '{id,no}');
-SELECT snowflake_adopt('{NULL}', '{id}');
-SELECT snowflake_adopt('{good}', '{NULL}');
-SELECT snowflake_adopt('{good}', '{number}');
-SELECT snowflake_adopt('{good}', '{ctid}');
-SELECT snowflake_adopt('{good}', '{no}');
-SELECT snowflake_adopt('{good}', '{word}');
-SELECT snowflake_adopt('{good}', '{doubled}');
-SELECT snowflake_adopt('{good,good_part_0}', '{id,id}');
-SELECT snowflake_adopt('{text_key}', '{id}');
-SELECT snowflake_adopt('{good_view}', '{id}');
-SELECT snowflake_adopt('{good_id_seq}', '{last_value}');
-SELECT snowflake_adopt('{pg_catalog.pg_class}', '{oid}');
-SELECT snowflake_adopt('{no_table}', '{id}');
-SELECT snowflake_adopt('{1}', '{id}');
+SELECT snowflake_migrate.adopt('{good}', '{id,no}');
+SELECT snowflake_migrate.adopt('{NULL}', '{id}');
+SELECT snowflake_migrate.adopt('{good}', '{NULL}');
+SELECT snowflake_migrate.adopt('{good}', '{number}');
+SELECT snowflake_migrate.adopt('{good}', '{ctid}');
+SELECT snowflake_migrate.adopt('{good}', '{no}');
+SELECT snowflake_migrate.adopt('{good}', '{word}');
+SELECT snowflake_migrate.adopt('{good}', '{doubled}');
+SELECT snowflake_migrate.adopt('{good,good_part_0}', '{id,id}');
+SELECT snowflake_migrate.adopt('{text_key}', '{id}');
+SELECT snowflake_migrate.adopt('{good_view}', '{id}');
+SELECT snowflake_migrate.adopt('{good_id_seq}', '{last_value}');
+SELECT snowflake_migrate.adopt('{pg_catalog.pg_class}', '{oid}');
+SELECT snowflake_migrate.adopt('{no_table}', '{id}');
+SELECT snowflake_migrate.adopt('{1}', '{id}');
 DO $$
 BEGIN
-	PERFORM snowflake_adopt('{passing}', '{id}');
+	PERFORM snowflake_migrate.adopt('{passing}', '{id}');
 EXCEPTION WHEN wrong_object_type THEN
 	RAISE WARNING '%', regexp_replace(SQLERRM, 'pg_temp_\d+\.', '');
 END

@@ -1,4 +1,4 @@
--- snowflake_merge_check(): what would stop a merge, or surprise, by subject.
+-- snowflake_migrate.check(): what would stop a merge, or surprise, by subject.
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 \pset format unaligned
@@ -9,17 +9,17 @@ SET client_min_messages = warning;
 CREATE SCHEMA a;
 CREATE SCHEMA b;
 CREATE SCHEMA world;
-SELECT * FROM snowflake_merge_check(NULL, 'world');
-SELECT * FROM snowflake_merge_check('{a,NULL}', 'world');
-SELECT * FROM snowflake_merge_check('{a}', NULL);
-SELECT * FROM snowflake_merge_check('{}', 'world');
-SELECT * FROM snowflake_merge_check('{{a},{b}}', 'world');
-SELECT * FROM snowflake_merge_check('{b,a,b}', 'world');
-SELECT * FROM snowflake_merge_check('{a,world}', 'world');
-SELECT * FROM snowflake_merge_check('{a,nowhere}', 'world');
-SELECT * FROM snowflake_merge_check('{a}', 'World');
+SELECT * FROM snowflake_migrate.check(NULL, 'world');
+SELECT * FROM snowflake_migrate.check('{a,NULL}', 'world');
+SELECT * FROM snowflake_migrate.check('{a}', NULL);
+SELECT * FROM snowflake_migrate.check('{}', 'world');
+SELECT * FROM snowflake_migrate.check('{{a},{b}}', 'world');
+SELECT * FROM snowflake_migrate.check('{b,a,b}', 'world');
+SELECT * FROM snowflake_migrate.check('{a,world}', 'world');
+SELECT * FROM snowflake_migrate.check('{a,nowhere}', 'world');
+SELECT * FROM snowflake_migrate.check('{a}', 'World');
 -- nothing to say about nothing
-SELECT * FROM snowflake_merge_check('{a,b}', 'world');
+SELECT * FROM snowflake_migrate.check('{a,b}', 'world');
 
 --
 -- Tables
@@ -29,13 +29,13 @@ INSERT INTO a.left_behind VALUES (1);
 CREATE TABLE b.left_behind (LIKE a.left_behind INCLUDING ALL);
 CREATE TABLE a.on_purpose (id int PRIMARY KEY);
 INSERT INTO a.on_purpose VALUES (1);
-SELECT snowflake_merge_table('a.on_purpose', 'ignore');
+SELECT snowflake_migrate.declare_table('a.on_purpose', 'ignore');
 CREATE VIEW a.report AS SELECT * FROM a.left_behind;
 CREATE TABLE world.here_alone (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 CREATE TABLE world.in_one (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 CREATE TABLE b.in_one (id int PRIMARY KEY);
 CREATE TABLE world.not_wanted (id int PRIMARY KEY);
-SELECT snowflake_merge_table('world.not_wanted', 'ignore');
+SELECT snowflake_migrate.declare_table('world.not_wanted', 'ignore');
 -- other kinds of relations
 CREATE VIEW world.totals AS SELECT 1 AS total;
 CREATE TABLE a.totals AS SELECT 1 AS total;
@@ -58,7 +58,7 @@ CREATE TABLE a.keyless (n int);
 CREATE UNLOGGED TABLE world.cache (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 CREATE TABLE a.cache (id bigint PRIMARY KEY);
 CREATE TABLE world.cache_child () INHERITS (world.cache);
-SELECT * FROM snowflake_merge_check('{a,b}', 'world');
+SELECT * FROM snowflake_migrate.check('{a,b}', 'world');
 DROP SCHEMA a, b, world CASCADE;
 DROP SERVER regress_snowflake_server;
 DROP FOREIGN DATA WRAPPER regress_snowflake_wrapper;
@@ -110,20 +110,20 @@ INSERT INTO a.items VALUES
 -- an older version, in which all values fit
 CREATE TABLE "B c".items (code varchar(10), id smallint PRIMARY KEY, color "B c".color, worth bigint, old_one text);
 INSERT INTO "B c".items VALUES ('short', 1, 'red', 3);
-SELECT * FROM snowflake_merge_check('{a,"B c"}', 'world');
+SELECT * FROM snowflake_migrate.check('{a,"B c"}', 'world');
 
 -- what is declared, and what is put right
-SELECT snowflake_merge_table('world.items', 'copy', ignored_columns => '{old_one,"Older one"}');
+SELECT snowflake_migrate.declare_table('world.items', 'copy', ignored_columns => '{old_one,"Older one"}');
 ALTER TABLE world.items ALTER price TYPE numeric;
 ALTER TABLE world.items ALTER seller SET DEFAULT 'nobody';
 ALTER TYPE world.color ADD VALUE 'blue';
 UPDATE a.items SET code = 'short', worth = 1, seller = 'Ann';
-SELECT severity, source, object, problem FROM snowflake_merge_check('{a,"B c"}', 'world') WHERE object IS NOT NULL;
+SELECT severity, source, object, problem FROM snowflake_migrate.check('{a,"B c"}', 'world') WHERE object IS NOT NULL;
 -- of an empty table, nothing is lost
 TRUNCATE a.items, "B c".items;
-DELETE FROM snowflake_merge_tables;
+DELETE FROM snowflake_migrate.declared_tables;
 ALTER TABLE world.items ALTER seller DROP DEFAULT;
-SELECT severity, source, object, problem FROM snowflake_merge_check('{a,"B c"}', 'world') WHERE object IN ('old_one', 'seller');
+SELECT severity, source, object, problem FROM snowflake_migrate.check('{a,"B c"}', 'world') WHERE object IN ('old_one', 'seller');
 
 -- columns of the key
 CREATE TABLE world.prices (region text, item text, price int, PRIMARY KEY (region, item));
@@ -133,11 +133,11 @@ CREATE VIEW "B c".prices AS SELECT CASE WHEN n < 3 THEN 'north' END AS region, '
 CREATE TABLE world.tags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tag text, made timestamptz DEFAULT now());
 CREATE TABLE a.tags (id int PRIMARY KEY);
 INSERT INTO a.tags VALUES (1);
-SELECT snowflake_merge_table('world.tags', 'match', '{tag}');
-SELECT snowflake_merge_created('world.tags', 'made');
-SELECT * FROM snowflake_merge_check('{a,"B c"}', 'world') WHERE "table" <> 'world.items';
-DELETE FROM snowflake_merge_tables;
-DELETE FROM snowflake_merge_created_columns;
+SELECT snowflake_migrate.declare_table('world.tags', 'match', '{tag}');
+SELECT snowflake_migrate.declare_created('world.tags', 'made');
+SELECT * FROM snowflake_migrate.check('{a,"B c"}', 'world') WHERE relation <> 'world.items';
+DELETE FROM snowflake_migrate.declared_tables;
+DELETE FROM snowflake_migrate.declared_created;
 DROP SCHEMA a, "B c", world CASCADE;
 
 --
@@ -150,16 +150,16 @@ CREATE TABLE world.wide (id bigserial PRIMARY KEY);
 CREATE TABLE world.shared (id int PRIMARY KEY, code text UNIQUE);
 CREATE TABLE world.shared_too (id bigint PRIMARY KEY, code text UNIQUE);
 CREATE TABLE world.same (id int PRIMARY KEY);
-SELECT snowflake_merge_table('world.shared', 'match', '{code}');
-SELECT snowflake_merge_table('world.shared_too', 'match', '{code}');
-SELECT snowflake_merge_table('world.same', 'same_id');
+SELECT snowflake_migrate.declare_table('world.shared', 'match', '{code}');
+SELECT snowflake_migrate.declare_table('world.shared_too', 'match', '{code}');
+SELECT snowflake_migrate.declare_table('world.same', 'same_id');
 CREATE TABLE world.adopted (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 -- one-to-one, and what refers to that
 CREATE TABLE world.detail (adopted_id int PRIMARY KEY REFERENCES world.adopted);
 CREATE TABLE world.more_detail (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), detail int REFERENCES world.detail, narrow smallint REFERENCES world.narrow,
 	same int REFERENCES world.same, several int[], wide text);
-SELECT snowflake_merge_reference('world.more_detail', 'several', 'world.wide');
-SELECT snowflake_merge_reference('world.more_detail', 'wide', 'world.wide');
+SELECT snowflake_migrate.declare_reference('world.more_detail', 'several', 'world.wide');
+SELECT snowflake_migrate.declare_reference('world.more_detail', 'wide', 'world.wide');
 CREATE TABLE a.narrow (LIKE world.narrow INCLUDING ALL);
 CREATE TABLE a.wide (LIKE world.wide INCLUDING ALL);
 CREATE TABLE a.shared (LIKE world.shared INCLUDING ALL);
@@ -174,12 +174,12 @@ CREATE TABLE a.pairs (x bigint, y smallint, z int);
 CREATE UNIQUE INDEX ON a.pairs (x, y) WHERE z = 0;
 CREATE UNIQUE INDEX ON a.pairs (x, y, z);
 INSERT INTO a.pairs VALUES (1, 1, 0), (1, 1, 1), (1, 2, 0);
-SELECT snowflake_merge_table('world.pairs', 'copy', ignored_columns => '{z}');
+SELECT snowflake_migrate.declare_table('world.pairs', 'copy', ignored_columns => '{z}');
 CREATE TABLE world.proved (x int, y int, PRIMARY KEY (x, y));
 CREATE TABLE a.proved (x int UNIQUE, y int);
-SELECT * FROM snowflake_merge_check('{a}', 'world') ORDER BY severity, "table", source, object;
-DELETE FROM snowflake_merge_tables;
-DELETE FROM snowflake_merge_references;
+SELECT * FROM snowflake_migrate.check('{a}', 'world') ORDER BY severity, relation, source, object;
+DELETE FROM snowflake_migrate.declared_tables;
+DELETE FROM snowflake_migrate.declared_references;
 DROP SCHEMA a, world CASCADE;
 
 -- a key that no sequence gives may mean something: it is not to be adopted before that is known
@@ -197,11 +197,11 @@ INSERT INTO world.seasons VALUES (1, '2025-01-01'), (2, '2025-03-01');
 INSERT INTO world.ranks VALUES (1, 1);
 INSERT INTO a.seasons SELECT * FROM world.seasons;
 INSERT INTO a.ranks VALUES (2, 1);
-SELECT severity, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') ORDER BY "table", object;
+SELECT severity, relation, object, problem, advice FROM snowflake_migrate.check('{a}', 'world') ORDER BY relation, object;
 -- by the first of it, seasons stay what they are
-SELECT split_part(split_part(advice, E'\n', 1), ': ', 2) AS same_id FROM snowflake_merge_check('{a}', 'world') WHERE object = 'season' AND "table" = 'world.seasons' \gexec
-SELECT severity, "table", object, problem, count FROM snowflake_merge_check('{a}', 'world') WHERE "table" ~ 'seasons|ranks' ORDER BY "table", object;
-DELETE FROM snowflake_merge_tables;
+SELECT split_part(split_part(advice, E'\n', 1), ': ', 2) AS same_id FROM snowflake_migrate.check('{a}', 'world') WHERE object = 'season' AND relation = 'world.seasons' \gexec
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{a}', 'world') WHERE relation ~ 'seasons|ranks' ORDER BY relation, object;
+DELETE FROM snowflake_migrate.declared_tables;
 DROP SCHEMA a, world CASCADE;
 
 --
@@ -214,9 +214,9 @@ CREATE TABLE world.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), p
 CREATE TABLE world."gameCities" (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 CREATE TABLE world.boxes (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 CREATE TABLE world.ranks (id int PRIMARY KEY);
-SELECT snowflake_merge_table('world.ranks', 'same_id');
+SELECT snowflake_migrate.declare_table('world.ranks', 'same_id');
 CREATE TABLE world.words (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
-SELECT snowflake_merge_table('world.words', 'ignore');
+SELECT snowflake_migrate.declare_table('world.words', 'ignore');
 CREATE TABLE public.merge_check_outside (id int PRIMARY KEY);
 CREATE TYPE world.kind AS ENUM ('player', 'system');
 CREATE TABLE world.things (
@@ -244,9 +244,9 @@ CREATE TABLE world.things (
 	empty_id int, empty_type varchar(10),
 	document jsonb, other json, plain jsonb, known jsonb
 );
-SELECT snowflake_merge_reference('world.things', 'declared_id', 'world.players');
-SELECT snowflake_merge_reference('world.things', 'known', 'world.players', path => '$.id');
-SELECT snowflake_merge_policy('world.players', 'players_name_key', 'suffix');
+SELECT snowflake_migrate.declare_reference('world.things', 'declared_id', 'world.players');
+SELECT snowflake_migrate.declare_reference('world.things', 'known', 'world.players', path => '$.id');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_name_key', 'suffix');
 CREATE TABLE a.players (LIKE world.players);
 CREATE TABLE a.things (LIKE world.things);
 CREATE VIEW b.things AS SELECT * FROM a.things WHERE false;
@@ -256,24 +256,24 @@ INSERT INTO a.things (id, owner_id, owner_type, "subjectId", "subjectKind", docu
 	(3, 1, 'boxes', NULL, 'player', NULL, NULL);
 ALTER TABLE a.things ADD PRIMARY KEY (id);
 ALTER TABLE a.players ADD PRIMARY KEY (id);
-SELECT severity, source, object, problem, count, example, advice FROM snowflake_merge_check('{a,b}', 'world')
-WHERE "table" = 'world.things' OR object = 'parent_id';
+SELECT severity, source, object, problem, count, example, advice FROM snowflake_migrate.check('{a,b}', 'world')
+WHERE relation = 'world.things' OR object = 'parent_id';
 
 -- conditions
-SELECT snowflake_merge_reference('world.things', 'owner_id', 'world.players', $$owner_type LIKE '%Player'$$);
-SELECT snowflake_merge_reference('world.things', 'owner_id', 'world.boxes', $$things.owner_type IN ('Game\Player', 'boxes')$$);
+SELECT snowflake_migrate.declare_reference('world.things', 'owner_id', 'world.players', $$owner_type LIKE '%Player'$$);
+SELECT snowflake_migrate.declare_reference('world.things', 'owner_id', 'world.boxes', $$things.owner_type IN ('Game\Player', 'boxes')$$);
 -- one for all others leaves nothing out
-SELECT snowflake_merge_reference('world.things', 'subjectId', 'world.players', $$"subjectKind" = 'player'$$);
-SELECT snowflake_merge_reference('world.things', 'subjectId', 'world.boxes');
+SELECT snowflake_migrate.declare_reference('world.things', 'subjectId', 'world.players', $$"subjectKind" = 'player'$$);
+SELECT snowflake_migrate.declare_reference('world.things', 'subjectId', 'world.boxes');
 -- a source that has not what the condition needs
 CREATE TABLE world.marks (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), on_id bigint, on_player boolean);
 CREATE TABLE b.marks (id bigint PRIMARY KEY, on_id bigint);
-SELECT snowflake_merge_reference('world.marks', 'on_id', 'world.players', 'on_player');
-SELECT severity, source, "table", object, problem, count, example, advice FROM snowflake_merge_check('{a,b}', 'world')
+SELECT snowflake_migrate.declare_reference('world.marks', 'on_id', 'world.players', 'on_player');
+SELECT severity, source, relation, object, problem, count, example, advice FROM snowflake_migrate.check('{a,b}', 'world')
 WHERE object IN ('owner_id', 'subjectId', 'on_id');
-DELETE FROM snowflake_merge_tables;
-DELETE FROM snowflake_merge_references;
-DELETE FROM snowflake_merge_policies;
+DELETE FROM snowflake_migrate.declared_tables;
+DELETE FROM snowflake_migrate.declared_references;
+DELETE FROM snowflake_migrate.declared_policies;
 DROP SCHEMA a, b, world CASCADE;
 DROP TABLE public.merge_check_outside;
 
@@ -310,34 +310,34 @@ INSERT INTO a.secret VALUES (1);
 ALTER TABLE a.secret ENABLE ROW LEVEL SECURITY;
 -- a policy whose constraint is gone
 ALTER TABLE world.rows ADD CONSTRAINT gone UNIQUE (made);
-SELECT snowflake_merge_policy('world.rows', 'gone', 'skip');
+SELECT snowflake_migrate.declare_policy('world.rows', 'gone', 'skip');
 ALTER TABLE world.rows DROP CONSTRAINT gone;
-SELECT * FROM snowflake_merge_check('{a}', 'world') WHERE problem NOT LIKE 'rows%';
+SELECT * FROM snowflake_migrate.check('{a}', 'world') WHERE problem NOT LIKE 'rows%';
 
 -- a user who may do this, but nothing in the schemas
 CREATE ROLE regress_snowflake_merger;
-GRANT SELECT, INSERT, DELETE ON snowflake_merge_runs, snowflake_merge_nodes, snowflake_merge_plan_tables, snowflake_merge_plan_columns,
-	snowflake_merge_plan_references, snowflake_merge_plan_sources, snowflake_merge_report TO regress_snowflake_merger;
-GRANT SELECT ON snowflake_merge_tables, snowflake_merge_references, snowflake_merge_policies, snowflake_merge_created_columns TO regress_snowflake_merger;
-GRANT USAGE ON SEQUENCE snowflake_merge_run TO regress_snowflake_merger;
+GRANT SELECT, INSERT, DELETE ON snowflake_migrate.runs, snowflake_migrate.nodes, snowflake_migrate_internal.plan_tables, snowflake_migrate_internal.plan_columns,
+	snowflake_migrate_internal.plan_references, snowflake_migrate_internal.plan_sources, snowflake_migrate.report TO regress_snowflake_merger;
+GRANT SELECT ON snowflake_migrate.declared_tables, snowflake_migrate.declared_references, snowflake_migrate.declared_policies, snowflake_migrate.declared_created TO regress_snowflake_merger;
+GRANT USAGE ON SEQUENCE snowflake_migrate_internal.run_number TO regress_snowflake_merger;
 SET ROLE regress_snowflake_merger;
-SELECT severity, source, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error' OR "table" IS NULL;
+SELECT severity, source, relation, object, problem, advice FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error' OR relation IS NULL;
 RESET ROLE;
 -- one who may read and write it all
 GRANT USAGE ON SCHEMA a, world TO regress_snowflake_merger;
 GRANT SELECT ON ALL TABLES IN SCHEMA a TO regress_snowflake_merger;
 GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA world TO regress_snowflake_merger;
 SET ROLE regress_snowflake_merger;
-SELECT severity, source, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') WHERE severity <> 'info' OR "table" IS NULL;
+SELECT severity, source, relation, object, problem, advice FROM snowflake_migrate.check('{a}', 'world') WHERE severity <> 'info' OR relation IS NULL;
 RESET ROLE;
 GRANT SET ON PARAMETER session_replication_role TO regress_snowflake_merger;
 SET ROLE regress_snowflake_merger;
-SELECT severity, source, "table", object, problem, advice FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error';
+SELECT severity, source, relation, object, problem, advice FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
 RESET ROLE;
 DROP OWNED BY regress_snowflake_merger;
 REVOKE SET ON PARAMETER session_replication_role FROM regress_snowflake_merger;
 DROP ROLE regress_snowflake_merger;
-DELETE FROM snowflake_merge_policies;
+DELETE FROM snowflake_migrate.declared_policies;
 DROP SCHEMA a, world CASCADE;
 
 --
@@ -351,14 +351,14 @@ CREATE TABLE a.players (id int PRIMARY KEY, name text UNIQUE);
 CREATE TABLE a.items (id int PRIMARY KEY, player_id int NOT NULL REFERENCES a.players);
 INSERT INTO a.players VALUES (1, 'Ann'), (2, 'Bob');
 INSERT INTO a.items VALUES (1, 2), (2, 1);
-SELECT * FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error' OR "table" IS NULL;
-SELECT (SELECT count(*) FROM snowflake_merge_runs) AS runs, (SELECT count(*) FROM snowflake_merge_plan_tables) AS plans,
-	(SELECT count(*) FROM snowflake_merge_report) AS findings, (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'snowflake\_merge\_%') AS schemas;
+SELECT * FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error' OR relation IS NULL;
+SELECT (SELECT count(*) FROM snowflake_migrate.runs) AS runs, (SELECT count(*) FROM snowflake_migrate_internal.plan_tables) AS plans,
+	(SELECT count(*) FROM snowflake_migrate.report) AS findings, (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'snowflake\_merge\_%') AS schemas;
 -- rows that clash are found with the maps
 INSERT INTO world.players (name) VALUES ('Ann');
-SELECT severity, source, "table", object, count, example FROM snowflake_merge_check('{a}', 'world') WHERE severity = 'error';
+SELECT severity, source, relation, object, count, example FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
 -- other errors are not hidden
 CREATE VIEW a.broken AS SELECT 1 / 0 AS id;
 CREATE TABLE world.broken (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
-SELECT * FROM snowflake_merge_check('{a}', 'world');
+SELECT * FROM snowflake_migrate.check('{a}', 'world');
 DROP SCHEMA a, world CASCADE;

@@ -16,128 +16,128 @@ CREATE SEQUENCE world.numbers;
 --
 -- Tables
 --
-SELECT snowflake_merge_table('world.players', 'match', '{name}', '{duplicates,differences}');
-SELECT snowflake_merge_table('world."Mail"', 'copy', ignored_columns => '{any,"thing"}');
-SELECT * FROM snowflake_merge_tables ORDER BY relation;
+SELECT snowflake_migrate.declare_table('world.players', 'match', '{name}', '{duplicates,differences}');
+SELECT snowflake_migrate.declare_table('world."Mail"', 'copy', ignored_columns => '{any,"thing"}');
+SELECT * FROM snowflake_migrate.declared_tables ORDER BY relation;
 -- another time, in place of the first
-SELECT snowflake_merge_table('world.players', 'same_id');
-SELECT * FROM snowflake_merge_tables WHERE relation = 'world.players'::regclass;
-DELETE FROM snowflake_merge_tables;
+SELECT snowflake_migrate.declare_table('world.players', 'same_id');
+SELECT * FROM snowflake_migrate.declared_tables WHERE relation = 'world.players'::regclass;
+DELETE FROM snowflake_migrate.declared_tables;
 
-SELECT snowflake_merge_table(NULL, 'copy');
-SELECT snowflake_merge_table('world.players', NULL);
-SELECT snowflake_merge_table('world.players', 'move');
-SELECT snowflake_merge_table('world.players', 'match');
-SELECT snowflake_merge_table('world.players', 'match', '{}');
-SELECT snowflake_merge_table('world.players', 'copy', '{name}');
-SELECT snowflake_merge_table('world.players', 'match', '{name,nobody}');
-SELECT snowflake_merge_table('world.players', 'match', '{name}', '{everything}');
-SELECT snowflake_merge_table('world.players', 'same_id', accept => '{differences}');
-SELECT snowflake_merge_table('world.log_1', 'ignore');
-SELECT snowflake_merge_table('world.numbers', 'ignore');
-SELECT snowflake_merge_table('world.nothing', 'ignore');
+SELECT snowflake_migrate.declare_table(NULL, 'copy');
+SELECT snowflake_migrate.declare_table('world.players', NULL);
+SELECT snowflake_migrate.declare_table('world.players', 'move');
+SELECT snowflake_migrate.declare_table('world.players', 'match');
+SELECT snowflake_migrate.declare_table('world.players', 'match', '{}');
+SELECT snowflake_migrate.declare_table('world.players', 'copy', '{name}');
+SELECT snowflake_migrate.declare_table('world.players', 'match', '{name,nobody}');
+SELECT snowflake_migrate.declare_table('world.players', 'match', '{name}', '{everything}');
+SELECT snowflake_migrate.declare_table('world.players', 'same_id', accept => '{differences}');
+SELECT snowflake_migrate.declare_table('world.log_1', 'ignore');
+SELECT snowflake_migrate.declare_table('world.numbers', 'ignore');
+SELECT snowflake_migrate.declare_table('world.nothing', 'ignore');
 
 --
 -- References
 --
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', $$kind = 'player'$$);
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world."Mail"', $$"Mail".kind = 'reply'$$, dangling => 'null');
-SELECT snowflake_merge_reference('world."Mail"', 'ids', 'world.players');
-SELECT snowflake_merge_reference('world."Mail"', 'document', 'world.players', path => '$.a');
-SELECT snowflake_merge_reference('world."Mail"', 'document', 'world.players', path => '$.b[*].keyvalue().key');
-SELECT snowflake_merge_reference('world."Mail"', 'other', 'world.players', 'id > 0', '$.* ? (@.type == "player").ids[0]', 'keep');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', $$kind = 'player'$$);
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world."Mail"', $$"Mail".kind = 'reply'$$, dangling => 'null');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'ids', 'world.players');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'document', 'world.players', path => '$.a');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'document', 'world.players', path => '$.b[*].keyvalue().key');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'other', 'world.players', 'id > 0', '$.* ? (@.type == "player").ids[0]', 'keep');
 -- the same again, otherwise
-SELECT snowflake_merge_reference('world."Mail"', 'ids', 'world."Mail"', dangling => 'skip');
-SELECT * FROM snowflake_merge_references ORDER BY attname COLLATE "C", condition COLLATE "C", path COLLATE "C";
-DELETE FROM snowflake_merge_references;
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'ids', 'world."Mail"', dangling => 'skip');
+SELECT * FROM snowflake_migrate.declared_references ORDER BY column_name COLLATE "C", condition COLLATE "C", path COLLATE "C";
+DELETE FROM snowflake_migrate.declared_references;
 
-SELECT snowflake_merge_reference('world."Mail"', NULL, 'world.players');
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', NULL);
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', dangling => 'forget');
-SELECT snowflake_merge_reference('world."Mail"', 'sender', 'world.players');
-SELECT snowflake_merge_reference('world.log_1', 'id', 'world.players');
-SELECT snowflake_merge_reference('world.log', 'id', 'world.log_1');
-SELECT snowflake_merge_reference('world.log', 'id', 'world.numbers');
+SELECT snowflake_migrate.declare_reference('world."Mail"', NULL, 'world.players');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', NULL);
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', dangling => 'forget');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'sender', 'world.players');
+SELECT snowflake_migrate.declare_reference('world.log_1', 'id', 'world.players');
+SELECT snowflake_migrate.declare_reference('world.log', 'id', 'world.log_1');
+SELECT snowflake_migrate.declare_reference('world.log', 'id', 'world.numbers');
 -- documents have paths, and others have none
-SELECT snowflake_merge_reference('world."Mail"', 'document', 'world.players');
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', path => '$.a');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'document', 'world.players');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', path => '$.a');
 -- conditions
 \set VERBOSITY terse
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', 'no_column = 1');
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', 'id');
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', 'id = ');
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', 'true) AS x, (SELECT');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', 'no_column = 1');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', 'id');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', 'id = ');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', 'true) AS x, (SELECT');
 -- nothing is on the search path
 CREATE FUNCTION public.merge_declare_true() RETURNS boolean LANGUAGE sql AS 'SELECT true';
-SELECT snowflake_merge_reference('world."Mail"', 'Sender', 'world.players', 'merge_declare_true()');
+SELECT snowflake_migrate.declare_reference('world."Mail"', 'Sender', 'world.players', 'merge_declare_true()');
 DROP FUNCTION public.merge_declare_true();
 \set VERBOSITY default
 -- paths
 SELECT path, p.* FROM unnest(ARRAY['$', '$.a', 'lax $."a b".*[*][7]', '$.a[*] ? (@.t == "x)" && (@.n > 1)).id', '$.a.keyvalue().key']) AS path,
-	snowflake_merge_path(path) AS p;
-SELECT snowflake_merge_path('strict $.a');
-SELECT snowflake_merge_path('$.**.a');
-SELECT snowflake_merge_path('$.a[1 to 2]');
-SELECT snowflake_merge_path('$.a[last]');
-SELECT snowflake_merge_path('$.a.size()');
-SELECT snowflake_merge_path('$.keyvalue().key.a');
-SELECT snowflake_merge_path('$.keyvalue().value');
-SELECT snowflake_merge_path('$.a + 1');
-SELECT snowflake_merge_path('7');
+	snowflake_migrate_internal.path(path) AS p;
+SELECT snowflake_migrate_internal.path('strict $.a');
+SELECT snowflake_migrate_internal.path('$.**.a');
+SELECT snowflake_migrate_internal.path('$.a[1 to 2]');
+SELECT snowflake_migrate_internal.path('$.a[last]');
+SELECT snowflake_migrate_internal.path('$.a.size()');
+SELECT snowflake_migrate_internal.path('$.keyvalue().key.a');
+SELECT snowflake_migrate_internal.path('$.keyvalue().value');
+SELECT snowflake_migrate_internal.path('$.a + 1');
+SELECT snowflake_migrate_internal.path('7');
 
 --
 -- Times
 --
-SELECT snowflake_merge_created('world.players', c.name) FROM unnest('{born,met,seen}'::name[]) AS c (name);
-SELECT * FROM snowflake_merge_created_columns;
-DELETE FROM snowflake_merge_created_columns;
-SELECT snowflake_merge_created('world.players', 'name');
-SELECT snowflake_merge_created('world.players', 'nobody');
-SELECT snowflake_merge_created('world.log_1', 'at');
+SELECT snowflake_migrate.declare_created('world.players', c.name) FROM unnest('{born,met,seen}'::name[]) AS c (name);
+SELECT * FROM snowflake_migrate.declared_created;
+DELETE FROM snowflake_migrate.declared_created;
+SELECT snowflake_migrate.declare_created('world.players', 'name');
+SELECT snowflake_migrate.declare_created('world.players', 'nobody');
+SELECT snowflake_migrate.declare_created('world.log_1', 'at');
 
 --
 -- Policies
 --
-SELECT snowflake_merge_policy('world.players', 'players_name_key', 'suffix');
-SELECT snowflake_merge_policy('world.players', 'players_lower', 'suffix', '@{source}');
-SELECT snowflake_merge_policy('world.players', 'players_division_place_key', 'keep_source');
-SELECT snowflake_merge_policy('world.players', 'players_pkey', 'renumber');
-SELECT snowflake_merge_policy('world.pairs', 'pairs_a_b_key', 'order', 'a DESC, pairs.one');
-SELECT snowflake_merge_policy('world.pairs', 'pairs_a_key', 'keep_target');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_name_key', 'suffix');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_lower', 'suffix', '@{source}');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_division_place_key', 'keep_source');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_pkey', 'renumber');
+SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_a_b_key', 'rerank', 'a DESC, pairs.one');
+SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_a_key', 'keep_target');
 -- another time, in place of the first
-SELECT snowflake_merge_policy('world.pairs', 'pairs_a_key', 'skip');
-SELECT * FROM snowflake_merge_policies ORDER BY conname COLLATE "C";
-DELETE FROM snowflake_merge_policies;
+SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_a_key', 'skip');
+SELECT * FROM snowflake_migrate.declared_policies ORDER BY constraint_name COLLATE "C";
+DELETE FROM snowflake_migrate.declared_policies;
 
-SELECT snowflake_merge_policy('world.players', NULL, 'skip');
-SELECT snowflake_merge_policy('world.players', 'players_name_key', 'rename');
-SELECT snowflake_merge_policy('world.players', 'players_nobody_key', 'skip');
-SELECT snowflake_merge_policy('world.pairs', 'pairs_plain', 'skip');
-SELECT snowflake_merge_policy('world.pairs', 'players_name_key', 'skip');
-SELECT snowflake_merge_policy('world.players', 'players_name_key', 'skip', 'an argument');
-SELECT snowflake_merge_policy('world.players', 'players_name_key', 'suffix', '');
-SELECT snowflake_merge_policy('world.players', 'players_name_key', 'renumber');
+SELECT snowflake_migrate.declare_policy('world.players', NULL, 'skip');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_name_key', 'rename');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_nobody_key', 'skip');
+SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_plain', 'skip');
+SELECT snowflake_migrate.declare_policy('world.pairs', 'players_name_key', 'skip');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_name_key', 'skip', 'an argument');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_name_key', 'suffix', '');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_name_key', 'renumber');
 -- which column is changed must be clear
-SELECT snowflake_merge_policy('world.pairs', 'pairs_one_two_key', 'suffix');
-SELECT snowflake_merge_policy('world.players', 'players_division_place_key', 'suffix');
-SELECT snowflake_merge_policy('world.players', 'players_division_place_key', 'order', 'seen');
-SELECT snowflake_merge_policy('world.pairs', 'pairs_a_key', 'order', 'b');
+SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_one_two_key', 'suffix');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_division_place_key', 'suffix');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_division_place_key', 'rerank', 'seen');
+SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_a_key', 'rerank', 'b');
 -- a reference is not changed
-SELECT snowflake_merge_reference('world.players', 'division', 'world."Mail"');
-SELECT snowflake_merge_policy('world.players', 'players_division_place_key', 'order', 'seen');
+SELECT snowflake_migrate.declare_reference('world.players', 'division', 'world."Mail"');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_division_place_key', 'rerank', 'seen');
 -- what is ordered by
-SELECT snowflake_merge_policy('world.players', 'players_division_place_key', 'order');
-SELECT snowflake_merge_policy('world.players', 'players_division_place_key', 'order', 'rating DESC');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_division_place_key', 'rerank');
+SELECT snowflake_migrate.declare_policy('world.players', 'players_division_place_key', 'rerank', 'rating DESC');
 
 -- not for everybody
 CREATE ROLE regress_snowflake_declarer;
 GRANT USAGE ON SCHEMA world TO regress_snowflake_declarer;
 SET ROLE regress_snowflake_declarer;
-SELECT snowflake_merge_table('world.players', 'same_id');
+SELECT snowflake_migrate.declare_table('world.players', 'same_id');
 RESET ROLE;
 REVOKE ALL ON SCHEMA world FROM regress_snowflake_declarer;
 DROP ROLE regress_snowflake_declarer;
 
-DELETE FROM snowflake_merge_references;
-DELETE FROM snowflake_merge_policies;
+DELETE FROM snowflake_migrate.declared_references;
+DELETE FROM snowflake_migrate.declared_policies;
 DROP SCHEMA world CASCADE;

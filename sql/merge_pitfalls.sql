@@ -4,14 +4,14 @@ SET client_min_messages = warning;
 \set VERBOSITY terse
 CREATE FUNCTION forget() RETURNS void LANGUAGE sql AS $$
 	DROP SCHEMA IF EXISTS t, a, b, o CASCADE; CREATE SCHEMA t; CREATE SCHEMA a; CREATE SCHEMA b; CREATE SCHEMA o;
-	DELETE FROM snowflake_merge_tables; DELETE FROM snowflake_merge_references; DELETE FROM snowflake_merge_policies; DELETE FROM snowflake_merge_created_columns;
-	UPDATE snowflake_merge_runs SET state = 'rolled back' $$;
-CREATE FUNCTION last() RETURNS bigint LANGUAGE sql AS 'SELECT max(run) FROM snowflake_merge_runs';
+	DELETE FROM snowflake_migrate.declared_tables; DELETE FROM snowflake_migrate.declared_references; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_created;
+	UPDATE snowflake_migrate.runs SET state = 'rolled back' $$;
+CREATE FUNCTION last() RETURNS bigint LANGUAGE sql AS 'SELECT max(run) FROM snowflake_migrate.runs';
 CREATE SEQUENCE node START 20;
 CREATE FUNCTION node() RETURNS bigint[] LANGUAGE sql AS $$ SELECT ARRAY[nextval('node')] $$;
 CREATE FUNCTION two_nodes() RETURNS bigint[] LANGUAGE sql AS $$ SELECT ARRAY[nextval('node'), nextval('node')] $$;
-CREATE FUNCTION errors(sources name[] DEFAULT '{a}') RETURNS TABLE (source name, "table" text, object text, problem text, count bigint) LANGUAGE sql
-	AS $$ SELECT source, "table", object, problem, count FROM snowflake_merge_check(sources, 't') WHERE severity = 'error' ORDER BY 2, 1, 3, 4 $$;
+CREATE FUNCTION errors(sources name[] DEFAULT '{a}') RETURNS TABLE (source name, relation text, object text, problem text, count bigint) LANGUAGE sql
+	AS $$ SELECT source, relation, object, problem, count FROM snowflake_migrate.check(sources, 't') WHERE severity = 'error' ORDER BY 2, 1, 3, 4 $$;
 
 -- a matched row's key is another row's key in the source
 SELECT forget();
@@ -23,12 +23,12 @@ SELECT snowflake_nextval() AS i1, snowflake_nextval() AS i2, snowflake_nextval()
 INSERT INTO t.items VALUES (:i1, 'sword'), (:i2, 'shield');
 INSERT INTO a.items VALUES (:i1, 'shield'), (:i2, 'sword'), (:i3, 'helmet');
 INSERT INTO a.inv VALUES (1, :i2, 'sword'), (2, :i1, 'shield'), (3, :i3, 'helmet');
-SELECT snowflake_merge_table('t.items', 'match', '{name}');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_table('t.items', 'match', '{name}');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT note AS owned, i.name AS now_owns FROM t.inv AS v JOIN t.items AS i ON i.id = v.item ORDER BY 1;
 -- the proof does not take the map's word for it
 UPDATE t.items SET name = CASE name WHEN 'sword' THEN 'shield' ELSE 'sword' END WHERE name <> 'helmet';
-SELECT "table", problem, count FROM snowflake_merge_verify(last());
+SELECT relation, problem, count FROM snowflake_migrate.verify(last());
 
 -- matched rows whose key is not renumbered, and differs
 SELECT forget();
@@ -39,7 +39,7 @@ CREATE TABLE a.people (id int PRIMARY KEY, name text, country text REFERENCES a.
 INSERT INTO t.countries VALUES ('A', 'AUT'), ('B', 'DEU');
 INSERT INTO a.countries VALUES ('B', 'AUT'), ('A', 'DEU');
 INSERT INTO a.people VALUES (1, 'a German', 'A');
-SELECT snowflake_merge_table('t.countries', 'match', '{iso3}');
+SELECT snowflake_migrate.declare_table('t.countries', 'match', '{iso3}');
 SELECT * FROM errors();
 
 -- a composite foreign key through a table whose id is renumbered
@@ -52,7 +52,7 @@ CREATE TABLE a.tenants (id int PRIMARY KEY, name text);
 CREATE TABLE a.orders (id int PRIMARY KEY, tenant_id int NOT NULL);
 CREATE TABLE a.items (id int PRIMARY KEY, tenant_id int NOT NULL, order_id int NOT NULL);
 INSERT INTO a.tenants VALUES (1, 'x'); INSERT INTO a.orders VALUES (1, 1); INSERT INTO a.items VALUES (1, 1, 1);
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT n.name FROM t.items AS i JOIN t.orders AS o ON (o.tenant_id, o.id) = (i.tenant_id, i.order_id) JOIN t.tenants AS n ON n.id = i.tenant_id;
 
 -- a key that is a reference, in a cycle with what it refers to
@@ -63,8 +63,8 @@ ALTER TABLE t.players ADD FOREIGN KEY (profile) REFERENCES t.profiles;
 CREATE TABLE a.players (id int PRIMARY KEY, name text, profile int);
 CREATE TABLE a.profiles (player_id int PRIMARY KEY, bio text);
 INSERT INTO t.players VALUES (1, 'tp'); INSERT INTO a.players VALUES (1, 'tp', 1), (2, 'bp', 2); INSERT INTO a.profiles VALUES (1, 'a1'), (2, 'a2');
-SELECT snowflake_merge_policy('t.players', 'pn', 'keep_target');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_policy('t.players', 'pn', 'keep_target');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT p.name, f.bio FROM t.players AS p JOIN t.profiles AS f ON f.player_id = p.id ORDER BY 1;
 
 -- a guild whose leader is one of its own members, by a foreign key that has the guild's id
@@ -78,7 +78,7 @@ CREATE TABLE a.guilds (id int PRIMARY KEY, name text, leader_id int);
 CREATE TABLE a.members (guild_id int, player_id int, PRIMARY KEY (guild_id, player_id));
 INSERT INTO t.guilds VALUES (1, 'old', NULL);
 INSERT INTO a.players VALUES (1, 'p'), (2, 'q'); INSERT INTO a.guilds VALUES (1, 'g', 2), (2, 'h', NULL); INSERT INTO a.members VALUES (1, 1), (1, 2), (2, 1);
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT g.name, p.name AS leader, (SELECT count(*) FROM t.members AS m WHERE m.guild_id = g.id) AS members FROM t.guilds AS g LEFT JOIN t.players AS p ON p.id = g.leader_id ORDER BY 1;
 
 -- rows that no partition takes, CHECKs that the source lacks, exclusion constraints
@@ -99,10 +99,10 @@ CREATE UNIQUE INDEX rr ON t.ranks (rank) WHERE rating > 0;
 CREATE TABLE a.ranks (id int PRIMARY KEY, name text, rating int, rank int);
 INSERT INTO t.ranks VALUES (1, 'A', 50, 1), (2, 'B', 10, 2), (3, 'old', -5, 7), (4, 'unranked', 40, NULL);
 INSERT INTO a.ranks VALUES (1, 'B', 90, 1), (2, 'X', 60, 2), (3, 'aold', -3, 9), (4, 'aunranked', 45, NULL);
-SELECT snowflake_merge_policy('t.ranks', 'rn', 'keep_source'), snowflake_merge_policy('t.ranks', 'rr', 'order', 'rating DESC');
-CALL snowflake_merge('{a}', 't', node(), 1) \g /dev/null
+SELECT snowflake_migrate.declare_policy('t.ranks', 'rn', 'keep_source'), snowflake_migrate.declare_policy('t.ranks', 'rr', 'rerank', 'rating DESC');
+CALL snowflake_migrate.merge('{a}', 't', node(), 1) \g /dev/null
 SELECT name, rating, rank FROM t.ranks ORDER BY name;
-CALL snowflake_merge_rollback(last());
+CALL snowflake_migrate.rollback(last());
 SELECT name, rating, rank FROM t.ranks ORDER BY name;
 
 -- two rows for the place of one
@@ -110,20 +110,20 @@ SELECT forget();
 CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT pn UNIQUE, mail text CONSTRAINT pm UNIQUE, gold int);
 CREATE TABLE a.p (id int PRIMARY KEY, name text, mail text, gold int);
 INSERT INTO t.p VALUES (1, 'n', 'm', 0); INSERT INTO a.p VALUES (1, 'n', 'm1', 10), (2, 'n2', 'm', 20);
-SELECT snowflake_merge_policy('t.p', 'pn', 'keep_source'), snowflake_merge_policy('t.p', 'pm', 'keep_source');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_policy('t.p', 'pn', 'keep_source'), snowflake_migrate.declare_policy('t.p', 'pm', 'keep_source');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT name, mail, gold FROM t.p;
-SELECT policy, "constraint", old_key, former_row IS NOT NULL AS took_the_place FROM snowflake_merge_records WHERE run = last() ORDER BY old_key;
+SELECT policy, constraint_name, old_key, former_row IS NOT NULL AS took_the_place FROM snowflake_migrate.records WHERE run = last() ORDER BY old_key;
 
 -- the former row comes back as it was
 SELECT forget();
 CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT pn UNIQUE, j jsonb NOT NULL, k json, arr int[]);
 CREATE TABLE a.p (id int PRIMARY KEY, name text, j jsonb NOT NULL, k json, arr int[]);
 INSERT INTO t.p VALUES (1, 'n', 'null', '{"b":1,  "a":2, "a":3}', '[0:1]={1,2}'); INSERT INTO a.p VALUES (1, 'n', '1', '1', '{1}');
-SELECT snowflake_merge_policy('t.p', 'pn', 'keep_source');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_policy('t.p', 'pn', 'keep_source');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT * FROM t.p;
-CALL snowflake_merge_rollback(last());
+CALL snowflake_migrate.rollback(last());
 SELECT * FROM t.p;
 
 -- unless a newer row has what must be unique in it
@@ -131,13 +131,13 @@ CREATE TABLE b.p (id int PRIMARY KEY, name text, j jsonb NOT NULL);
 INSERT INTO b.p VALUES (1, 'n', '2');
 CREATE UNIQUE INDEX pj ON t.p ((j ->> 'mail'));
 UPDATE t.p SET j = '{"mail": "m"}';
-CALL snowflake_merge('{b}', 't', node()) \g /dev/null
+CALL snowflake_migrate.merge('{b}', 't', node()) \g /dev/null
 INSERT INTO t.p VALUES (2, 'other', '{"mail": "m"}');
 \set VERBOSITY sqlstate
-CALL snowflake_merge_rollback(last());
+CALL snowflake_migrate.rollback(last());
 \set VERBOSITY terse
 DELETE FROM t.p WHERE id = 2;
-CALL snowflake_merge_rollback(last());
+CALL snowflake_migrate.rollback(last());
 SELECT name, j FROM t.p;
 
 -- a row that takes the place of another and refers to a merged one; names with commas
@@ -147,10 +147,10 @@ CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text C
 CREATE TABLE a.g (id int PRIMARY KEY, n text);
 CREATE TABLE a.p (id int PRIMARY KEY, name text, "a, b" text, g int);
 INSERT INTO t.g VALUES (1, 'tg'); INSERT INTO t.p VALUES (1, 'n', 't', 1); INSERT INTO a.g VALUES (1, 'ag'); INSERT INTO a.p VALUES (1, 'n', 'a', 1);
-SELECT snowflake_merge_policy('t.p', 'pn', 'keep_source');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_policy('t.p', 'pn', 'keep_source');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT p.name, p."a, b", g.n FROM t.p JOIN t.g ON g.id = p.g;
-CALL snowflake_merge_rollback(last());
+CALL snowflake_migrate.rollback(last());
 SELECT p.name, p."a, b", g.n FROM t.p JOIN t.g ON g.id = p.g;
 
 -- a tree that is matched level by level; what stands for a row that is kept by another constraint
@@ -163,12 +163,12 @@ CREATE TABLE t.i (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, 
 CREATE TABLE a.i (id int PRIMARY KEY, name text, code text);
 CREATE TABLE b.i (id int PRIMARY KEY, name text, code text);
 INSERT INTO t.i VALUES (1, 'Y', 'c1'); INSERT INTO a.i VALUES (1, 'X', 'c1'); INSERT INTO b.i VALUES (1, 'X', 'c2');
-SELECT snowflake_merge_table('t.categories', 'match', '{parent_id,name}'), snowflake_merge_table('t.i', 'match', '{name}', '{differences}'),
-	snowflake_merge_policy('t.i', 'ic', 'keep_target');
-CALL snowflake_merge('{a,b}', 't', two_nodes()) \g /dev/null
+SELECT snowflake_migrate.declare_table('t.categories', 'match', '{parent_id,name}'), snowflake_migrate.declare_table('t.i', 'match', '{name}', '{differences}'),
+	snowflake_migrate.declare_policy('t.i', 'ic', 'keep_target');
+CALL snowflake_migrate.merge('{a,b}', 't', two_nodes()) \g /dev/null
 SELECT c.name, p.name AS parent FROM t.categories AS c LEFT JOIN t.categories AS p ON p.id = c.parent_id ORDER BY 1;
 SELECT name, code FROM t.i;
-SELECT source, action, new_key FROM snowflake_merge_map WHERE run = last() AND "table" = 't.i' ORDER BY 1;
+SELECT source, action, new_key FROM snowflake_migrate.map WHERE run = last() AND relation = 't.i' ORDER BY 1;
 
 -- a reference on a generated column, which follows what it is made of
 SELECT forget();
@@ -179,8 +179,8 @@ CREATE TABLE a.players (id int PRIMARY KEY, name text);
 CREATE TABLE a.items (id int PRIMARY KEY, kind text, holder int, player int GENERATED ALWAYS AS (CASE WHEN kind = 'player' THEN holder END) STORED REFERENCES a.players);
 INSERT INTO t.players VALUES (2, 'stranger'); INSERT INTO a.players VALUES (11, 'x'), (2, 'y'); INSERT INTO a.items VALUES (1, 'player', 2), (2, 'system', 0);
 SELECT * FROM errors();
-SELECT snowflake_merge_reference('t.items', 'holder', 't.players', 'kind = ''player''');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_reference('t.items', 'holder', 't.players', 'kind = ''player''');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT i.kind, p.name FROM t.items AS i LEFT JOIN t.players AS p ON p.id = i.player ORDER BY 1;
 
 -- domains over integers
@@ -197,7 +197,7 @@ SELECT forget();
 CREATE TABLE t.i (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, price int);
 CREATE TABLE a.i (id int PRIMARY KEY, name text, price int); CREATE TABLE b.i (id int PRIMARY KEY, name text, price int);
 INSERT INTO a.i VALUES (1, 'sword', 10); INSERT INTO b.i VALUES (1, 'sword', 999);
-SELECT snowflake_merge_table('t.i', 'match', '{name}');
+SELECT snowflake_migrate.declare_table('t.i', 'match', '{name}');
 SELECT * FROM errors('{a,b}');
 
 -- ranks that a source does not have; a skipped row that another must refer to, in one table
@@ -208,8 +208,8 @@ INSERT INTO t.r VALUES (1, 50, 1); INSERT INTO a.r VALUES (1, 99), (2, 10);
 CREATE TABLE t.n (a bigint, b int, pa bigint, pb int, tag text CONSTRAINT tg UNIQUE, PRIMARY KEY (a, b), FOREIGN KEY (pa, pb) REFERENCES t.n (a, b));
 CREATE TABLE a.n (a bigint, b int, pa bigint, pb int, tag text, PRIMARY KEY (a, b));
 INSERT INTO t.n VALUES (1, 1, NULL, NULL, 'x'); INSERT INTO a.n VALUES (5, 1, NULL, NULL, 'x'), (5, 2, 5, 1, 'y'), (5, 3, 5, 2, 'z'), (6, 1, NULL, NULL, 'w');
-SELECT snowflake_merge_policy('t.r', 'rr', 'order', 'rating DESC'), snowflake_merge_policy('t.n', 'tg', 'skip');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_policy('t.r', 'rr', 'rerank', 'rating DESC'), snowflake_migrate.declare_policy('t.n', 'tg', 'skip');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT rating, rank FROM t.r ORDER BY rank;
 SELECT a, b, tag FROM t.n ORDER BY 1, 2;
 
@@ -219,7 +219,7 @@ CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 CREATE UNIQUE INDEX pn ON t.p (left(name, 4));
 CREATE TABLE a.p (id int PRIMARY KEY, name text);
 INSERT INTO t.p VALUES (1, 'Tomas'); INSERT INTO a.p VALUES (1, 'Tomasz');
-SELECT snowflake_merge_policy('t.p', 'pn', 'suffix');
+SELECT snowflake_migrate.declare_policy('t.p', 'pn', 'suffix');
 SELECT * FROM errors();
 
 -- a merge that another session goes on with has another way to write times
@@ -229,11 +229,11 @@ CREATE TABLE a.m (at timestamptz PRIMARY KEY, v int);
 INSERT INTO a.m SELECT '2025-01-01'::date + g, g FROM generate_series(0, 364) AS g;
 SET datestyle = 'SQL, DMY';
 SELECT node() AS nodes \gset
-SELECT snowflake_merge_start('{a}', 't', :'nodes', 40, false, NULL) > 0 AS started;
+SELECT snowflake_migrate_internal.start('{a}', 't', :'nodes', 40, false, NULL) > 0 AS started;
 SELECT last() AS run \gset
-BEGIN; SELECT snowflake_merge_begin(:run, '{copying}'); SELECT public.snowflake_merge_step(:run); COMMIT;
+BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{copying}'); SELECT snowflake_migrate_internal.step(:run); COMMIT;
 RESET datestyle;
-CALL snowflake_merge('{a}', 't', :'nodes', 40) \g /dev/null
+CALL snowflake_migrate.merge('{a}', 't', :'nodes', 40) \g /dev/null
 SELECT count(*), sum(v) FROM t.m;
 
 -- skipped rows to which a text leads; keys that stay, to which a declaration leads
@@ -248,8 +248,8 @@ CREATE TABLE a.kinds (id int PRIMARY KEY, name text);
 CREATE TABLE a.things (id int PRIMARY KEY, kind int);
 INSERT INTO t.cards VALUES (1, 'X', 'Tom'); INSERT INTO a.cards VALUES (1, 'X', 'Ann'); INSERT INTO a.uses VALUES (1, 'X');
 INSERT INTO t.kinds VALUES (1, 'sword'), (2, 'shield'); INSERT INTO a.kinds VALUES (1, 'sword'), (7, 'shield'); INSERT INTO a.things VALUES (1, 7);
-SELECT snowflake_merge_policy('t.cards', 'cc', 'skip'), snowflake_merge_table('t.kinds', 'same_id'), snowflake_merge_policy('t.kinds', 'kn', 'keep_target'),
-	snowflake_merge_reference('t.things', 'kind', 't.kinds');
+SELECT snowflake_migrate.declare_policy('t.cards', 'cc', 'skip'), snowflake_migrate.declare_table('t.kinds', 'same_id'), snowflake_migrate.declare_policy('t.kinds', 'kn', 'keep_target'),
+	snowflake_migrate.declare_reference('t.things', 'kind', 't.kinds');
 SELECT * FROM errors();
 
 -- what is no whole number is no id; nor is an array with another shape a list of them, nor may keys of an object become one
@@ -259,8 +259,8 @@ CREATE TABLE t.log (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), actor tex
 CREATE TABLE a.players (id int PRIMARY KEY, name text);
 CREATE TABLE a.log (id int PRIMARY KEY, actor text, n numeric);
 INSERT INTO a.players VALUES (1, 'x'); INSERT INTO a.log VALUES (1, 'system', 1.4), (2, '1', 1.0), (3, '7', 7), (4, NULL, NULL);
-SELECT snowflake_merge_reference('t.log', 'actor', 't.players', dangling => 'keep'), snowflake_merge_reference('t.log', 'n', 't.players', dangling => 'keep');
-CALL snowflake_merge('{a}', 't', node()) \g /dev/null
+SELECT snowflake_migrate.declare_reference('t.log', 'actor', 't.players', dangling => 'keep'), snowflake_migrate.declare_reference('t.log', 'n', 't.players', dangling => 'keep');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT coalesce(p.name, l.actor) AS actor, coalesce(q.name, l.n::text) AS n FROM t.log AS l LEFT JOIN t.players AS p ON p.id::text = l.actor LEFT JOIN t.players AS q ON q.id = l.n ORDER BY l.id;
 CREATE TABLE t.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 CREATE TABLE t.bags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), grid bigint[], c jsonb);
@@ -268,8 +268,8 @@ CREATE TABLE b.items (id int PRIMARY KEY, name text);
 CREATE TABLE b.bags (id int PRIMARY KEY, grid int[], c jsonb);
 INSERT INTO t.items VALUES (1, 'sword'); INSERT INTO b.items VALUES (3, 'sword'), (4, 'sword');
 INSERT INTO b.bags VALUES (1, '{{3,4},{4,3}}', '{}'), (2, '[0:1]={3,4}', '{}');
-SELECT snowflake_merge_table('t.items', 'match', '{name}', '{duplicates}'), snowflake_merge_reference('t.bags', 'grid', 't.items'),
-	snowflake_merge_reference('t.bags', 'c', 't.items', path => '$.keyvalue().key');
+SELECT snowflake_migrate.declare_table('t.items', 'match', '{name}', '{duplicates}'), snowflake_migrate.declare_reference('t.bags', 'grid', 't.items'),
+	snowflake_migrate.declare_reference('t.bags', 'c', 't.items', path => '$.keyvalue().key');
 SELECT * FROM errors('{b}');
 UPDATE b.bags SET grid = NULL, c = '{"3": 10, "4": 20}' WHERE id = 1;
 SELECT * FROM errors('{b}');
@@ -282,20 +282,20 @@ CREATE TABLE a.players (id int PRIMARY KEY, name text);
 CREATE TABLE a.mail (id int PRIMARY KEY, sender int, kind text);
 INSERT INTO a.players SELECT g, 'p' || g FROM generate_series(1, 10) AS g; INSERT INTO a.mail VALUES (1, 1, 'player');
 -- a condition may have the table's name
-SELECT snowflake_merge_reference('t.mail', 'sender', 't.players', 'mail.kind = ''player''');
-CALL snowflake_merge('{a}', 't', node(), 2) \g /dev/null
+SELECT snowflake_migrate.declare_reference('t.mail', 'sender', 't.players', 'mail.kind = ''player''');
+CALL snowflake_migrate.merge('{a}', 't', node(), 2) \g /dev/null
 SELECT last() AS run \gset
-SELECT snowflake_merge_rollback_start(:run, false);
-BEGIN; SELECT snowflake_merge_begin(:run, '{"rolling back"}'); SELECT public.snowflake_merge_rollback_step(:run); COMMIT;
-BEGIN; SELECT snowflake_merge_begin(:run, '{"rolling back"}'); SELECT public.snowflake_merge_rollback_step(:run); COMMIT;
+SELECT snowflake_migrate_internal.rollback_start(:run, false);
+BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.rollback_step(:run); COMMIT;
+BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.rollback_step(:run); COMMIT;
 INSERT INTO t.mail (sender, kind) SELECT max(id), 'new' FROM t.players;
 \set VERBOSITY sqlstate
-CALL snowflake_merge_rollback(:run);
+CALL snowflake_migrate.rollback(:run);
 -- also when it comes in the middle
-BEGIN; SELECT snowflake_merge_begin(:run, '{"rolling back"}'); SELECT public.snowflake_merge_uncopy(:run, 1, 1) FROM generate_series(1, 5); ROLLBACK;
+BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.uncopy(:run, 1, 1) FROM generate_series(1, 5); ROLLBACK;
 \set VERBOSITY terse
 DELETE FROM t.mail;
-CALL snowflake_merge_rollback(:run);
+CALL snowflake_migrate.rollback(:run);
 SELECT count(*) FROM t.players;
 
 SELECT forget();

@@ -5,16 +5,16 @@ SET client_min_messages = warning;
 \set VERBOSITY terse
 
 -- the steps of a path, and places that can't be found again
-SELECT * FROM snowflake_merge_path('$.a."b c"[*] ? (@.kind == "it)em" && (@.n > 1)).id');
-SELECT * FROM snowflake_merge_path('$.a.*[2].keyvalue().key');
-SELECT * FROM snowflake_merge_path('$');
-SELECT * FROM snowflake_merge_path('$.a.size()');
-SELECT * FROM snowflake_merge_path('strict $.a');
-SELECT * FROM snowflake_merge_path('$.a.**.b');
+SELECT * FROM snowflake_migrate_internal.path('$.a."b c"[*] ? (@.kind == "it)em" && (@.n > 1)).id');
+SELECT * FROM snowflake_migrate_internal.path('$.a.*[2].keyvalue().key');
+SELECT * FROM snowflake_migrate_internal.path('$');
+SELECT * FROM snowflake_migrate_internal.path('$.a.size()');
+SELECT * FROM snowflake_migrate_internal.path('strict $.a');
+SELECT * FROM snowflake_migrate_internal.path('$.a.**.b');
 
 -- a document's ids are replaced where the path leads, in their own form, and nothing else
 CREATE FUNCTION mapped(document jsonb, path text, unknown_null boolean DEFAULT false) RETURNS jsonb LANGUAGE sql
-	AS $$ SELECT snowflake_merge_document(document, path, '{"1": 1001, "2": 1002, "3": null}', unknown_null) $$;
+	AS $$ SELECT snowflake_migrate_internal.document(document, path, '{"1": 1001, "2": 1002, "3": null}', unknown_null) $$;
 SELECT mapped('{"id": 1, "other": 1}', '$.id');
 SELECT mapped('{"id": "2"}', '$.id');
 SELECT mapped('{"id": 9223372036854775807}', '$.id'), mapped('{"id": 9}', '$.id', true);
@@ -38,7 +38,7 @@ WHERE ARRAY(SELECT p FROM jsonb_path_query(mapped(document, path), path::jsonpat
 	AND NOT (path = '$.*.*' AND document::text LIKE '%[%');
 
 -- the order of tables: parents first, those that refer to each other together
-SELECT relation, step, cyclic FROM snowflake_merge_order('{1,2,3,4,5,6}', '{2,3,4,4,5,6}', '{1,4,3,2,5,9}') ORDER BY step, relation;
+SELECT relation, step, cyclic FROM snowflake_migrate_internal.order('{1,2,3,4,5,6}', '{2,3,4,4,5,6}', '{1,4,3,2,5,9}') ORDER BY step, relation;
 
 -- two sources: what is unique, in the target and among the sources
 CREATE SCHEMA tg; CREATE SCHEMA sa; CREATE SCHEMA sb;
@@ -59,21 +59,21 @@ INSERT INTO sa.pets VALUES (1, 1, 'rex', '{2,3}', '{"items": [{"id": 1, "kind": 
 	(2, 2, 'kit', '{}', '{}'), (3, 3, 'may', ARRAY[1, NULL, 3], '{"own": 3}');
 INSERT INTO sb.players VALUES ('calm', 'z1', 'cid', 1), ('wild', 'y3', 'eve', 2);
 INSERT INTO sb.pets VALUES (1, 1, 'rex', '{1}', '{"own": 2}'), (2, 2, 'kit', NULL, NULL), (3, 2, 'may', NULL, NULL);
-SELECT snowflake_merge_created('tg.players', 'born');
-SELECT snowflake_merge_reference('tg.pets', 'friends', 'tg.pets');
-SELECT snowflake_merge_reference('tg.pets', 'bag', 'tg.pets', path => '$.items[*] ? (@.kind == "pet").id');
-SELECT snowflake_merge_reference('tg.pets', 'bag', 'tg.pets', path => '$.own');
-SELECT snowflake_merge_reference('tg.pets', 'bag', 'tg.pets', path => '$.slots.keyvalue().key');
-SELECT snowflake_merge_policy('tg.players', 'players_name_key', 'keep_target');
-SELECT snowflake_merge_policy('tg.players', 'players_tag_key', 'keep_source');
+SELECT snowflake_migrate.declare_created('tg.players', 'born');
+SELECT snowflake_migrate.declare_reference('tg.pets', 'friends', 'tg.pets');
+SELECT snowflake_migrate.declare_reference('tg.pets', 'bag', 'tg.pets', path => '$.items[*] ? (@.kind == "pet").id');
+SELECT snowflake_migrate.declare_reference('tg.pets', 'bag', 'tg.pets', path => '$.own');
+SELECT snowflake_migrate.declare_reference('tg.pets', 'bag', 'tg.pets', path => '$.slots.keyvalue().key');
+SELECT snowflake_migrate.declare_policy('tg.players', 'players_name_key', 'keep_target');
+SELECT snowflake_migrate.declare_policy('tg.players', 'players_tag_key', 'keep_source');
 -- a clash in the children of rows that are kept
-SELECT severity, source, "table", object, problem, count FROM snowflake_merge_check('{sa,sb}', 'tg') WHERE severity = 'error';
-CALL snowflake_merge('{sa,sb}', 'tg', '{900,901}', run => NULL) \g /dev/null
-SELECT snowflake_merge_policy('tg.pets', 'pets_player_id_name_key', 'suffix', '-{source}');
-CALL snowflake_merge('{sa,sb}', 'tg', '{900,901}', batch_size => 2) \g /dev/null
-SELECT max(run) AS run FROM snowflake_merge_runs \gset
-SELECT source, "table", action, old_key, new_key::bigint < 10 AS kept FROM snowflake_merge_map WHERE run = :run ORDER BY "table", source, old_key;
-SELECT source, "table", "constraint", policy, old_key, "column", old_value, new_value, former_row FROM snowflake_merge_records WHERE run = :run ORDER BY "table", source, policy, old_key;
+SELECT severity, source, relation, object, problem, count FROM snowflake_migrate.check('{sa,sb}', 'tg') WHERE severity = 'error';
+CALL snowflake_migrate.merge('{sa,sb}', 'tg', '{900,901}', run => NULL) \g /dev/null
+SELECT snowflake_migrate.declare_policy('tg.pets', 'pets_player_id_name_key', 'suffix', '-{source}');
+CALL snowflake_migrate.merge('{sa,sb}', 'tg', '{900,901}', batch_size => 2) \g /dev/null
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+SELECT source, relation, action, old_key, new_key::bigint < 10 AS kept FROM snowflake_migrate.map WHERE run = :run ORDER BY relation, source, old_key;
+SELECT source, relation, constraint_name, policy, old_key, column_name, old_value, new_value, former_row FROM snowflake_migrate.records WHERE run = :run ORDER BY relation, source, policy, old_key;
 SELECT name, tag, mood, born::date FROM tg.players ORDER BY name;
 SELECT p.name AS player, t.name, t.loud, ARRAY(SELECT f.name FROM unnest(t.friends) WITH ORDINALITY AS u (id, n) LEFT JOIN tg.pets AS f USING (id) ORDER BY u.n) AS friends,
 	(SELECT string_agg(f.name, ',') FROM jsonb_path_query(t.bag, '$.items[*] ? (@.kind == "pet").id') AS i JOIN tg.pets AS f ON f.id = i::bigint) AS items,
@@ -81,35 +81,35 @@ SELECT p.name AS player, t.name, t.loud, ARRAY(SELECT f.name FROM unnest(t.frien
 	(SELECT f.name FROM tg.pets AS f WHERE f.id = (t.bag ->> 'own')::bigint) AS own, jsonb_typeof(t.bag -> 'own') AS form,
 	(SELECT string_agg(f.name || ' ' || s.value, ',' ORDER BY f.name) FROM jsonb_each_text(t.bag -> 'slots') AS s JOIN tg.pets AS f ON f.id = s.key::bigint) AS slots
 FROM tg.pets AS t JOIN tg.players AS p ON p.id = t.player_id ORDER BY 1, 2;
-SELECT * FROM snowflake_merge_verify(:run);
+SELECT * FROM snowflake_migrate.verify(:run);
 -- the time that a new id tells is the row's
 SELECT name, snowflake_timestamp(id) = born AS is_born FROM tg.players WHERE name = 'dan';
-CALL snowflake_merge('{sa,sb}', 'tg', '{900,901}') \g /dev/null
-CALL snowflake_merge('{sa,sb}', 'tg', '{902,903}');
-CALL snowflake_merge('{sb}', 'tg', '{902}');
-CALL snowflake_merge_rollback(:run);
+CALL snowflake_migrate.merge('{sa,sb}', 'tg', '{900,901}') \g /dev/null
+CALL snowflake_migrate.merge('{sa,sb}', 'tg', '{902,903}');
+CALL snowflake_migrate.merge('{sb}', 'tg', '{902}');
+CALL snowflake_migrate.rollback(:run);
 SELECT * FROM tg.players ORDER BY id;
 SELECT * FROM tg.pets ORDER BY id;
 -- once; the number is not shown
 \set VERBOSITY sqlstate
-CALL snowflake_merge_rollback(:run);
-SELECT * FROM snowflake_merge_verify(:run);
+CALL snowflake_migrate.rollback(:run);
+SELECT * FROM snowflake_migrate.verify(:run);
 \set VERBOSITY terse
-CALL snowflake_merge_rollback(999);
+CALL snowflake_migrate.rollback(999);
 -- its node numbers stay used
-CALL snowflake_merge('{sa,sb}', 'tg', '{900,901}');
+CALL snowflake_migrate.merge('{sa,sb}', 'tg', '{900,901}');
 
 -- bad arguments
-CALL snowflake_merge('{sa}', 'tg', '{}');
-CALL snowflake_merge('{sa}', 'tg', '{1024}');
-CALL snowflake_merge('{sa,sb}', 'tg', '{910,910}');
-CALL snowflake_merge('{sa}', 'tg', '{910}', 0);
-CALL snowflake_merge('{sa}', 'tg', '{910}', run => 999);
-CALL snowflake_merge(NULL, 'tg', '{910}');
-CALL snowflake_merge('{nowhere}', 'tg', '{910}');
+CALL snowflake_migrate.merge('{sa}', 'tg', '{}');
+CALL snowflake_migrate.merge('{sa}', 'tg', '{1024}');
+CALL snowflake_migrate.merge('{sa,sb}', 'tg', '{910,910}');
+CALL snowflake_migrate.merge('{sa}', 'tg', '{910}', 0);
+CALL snowflake_migrate.merge('{sa}', 'tg', '{910}', run => 999);
+CALL snowflake_migrate.merge(NULL, 'tg', '{910}');
+CALL snowflake_migrate.merge('{nowhere}', 'tg', '{910}');
 
 DROP SCHEMA tg, sa, sb CASCADE;
-DELETE FROM snowflake_merge_references; DELETE FROM snowflake_merge_policies; DELETE FROM snowflake_merge_created_columns;
+DELETE FROM snowflake_migrate.declared_references; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_created;
 
 -- new ids: in order of time over all tables, a full tick spills into the next, rows without a time end at the start
 CREATE SCHEMA tg; CREATE SCHEMA sa;
@@ -125,34 +125,34 @@ INSERT INTO sa.b (at) SELECT '2026-01-01 00:00:00.001' FROM generate_series(1, 1
 INSERT INTO sa.a (at) VALUES ('2200-01-01'), (NULL), ('2026-01-01 00:00:00.003+00');
 INSERT INTO sa.c VALUES (1, 1), (2, 2), (3, 3), (snowflake_encode('2025-05-05', 5, 5), 4);
 SET timezone = 'UTC';
-SELECT snowflake_merge_created('tg.a', 'at'), snowflake_merge_created('tg.b', 'at') \g /dev/null
-CALL snowflake_merge('{sa}', 'tg', '{905}') \g /dev/null
-SELECT started_at FROM snowflake_merge_runs ORDER BY run DESC LIMIT 1 \gset
+SELECT snowflake_migrate.declare_created('tg.a', 'at'), snowflake_migrate.declare_created('tg.b', 'at') \g /dev/null
+CALL snowflake_migrate.merge('{sa}', 'tg', '{905}') \g /dev/null
+SELECT started_at FROM snowflake_migrate.runs ORDER BY run DESC LIMIT 1 \gset
 SELECT snowflake_timestamp(id) AS ms, count(*), min(snowflake_sequence(id)), max(snowflake_sequence(id))
 FROM (SELECT id FROM tg.a UNION ALL SELECT id FROM tg.b) AS x WHERE snowflake_timestamp(id) < '2026-01-02' GROUP BY 1 ORDER BY 1;
 SELECT count(*), count(DISTINCT id) FROM (SELECT id FROM tg.a UNION ALL SELECT id FROM tg.b UNION ALL SELECT id FROM tg.c) AS x;
 -- by time, then by table and old id
 SELECT bool_and(x.new_key > x.before) FROM (SELECT m.new_key::bigint AS new_key, lag(m.new_key::bigint) OVER (ORDER BY m.old_key::bigint) AS before
-	FROM snowflake_merge_map AS m WHERE m."table" = 'tg.a' AND m.old_key::bigint <= 5000) AS x;
+	FROM snowflake_migrate.map AS m WHERE m.relation = 'tg.a' AND m.old_key::bigint <= 5000) AS x;
 SELECT n, snowflake_timestamp(id) BETWEEN :'started_at'::timestamptz - interval '2 ms' AND :'started_at'::timestamptz AS at_start, snowflake_node(id) FROM tg.c ORDER BY n;
 SELECT at, snowflake_timestamp(id) BETWEEN :'started_at'::timestamptz - interval '2 ms' AND :'started_at'::timestamptz AS at_start FROM tg.a WHERE at IS NULL OR at > '2100-01-01' ORDER BY at;
 -- before the layout's epoch there are none
 CREATE SCHEMA sb;
 CREATE TABLE sb.a (id serial PRIMARY KEY, at timestamptz);
 INSERT INTO sb.a (at) VALUES ('2010-11-04 01:42:54.656+00'), ('2010-11-04 01:42:54.657+00');
-CALL snowflake_merge('{sb}', 'tg', '{904}');
+CALL snowflake_migrate.merge('{sb}', 'tg', '{904}');
 -- a snowflake id that is there already
 CREATE SCHEMA sc;
 CREATE TABLE sc.c AS TABLE sa.c;
-CALL snowflake_merge('{sc}', 'tg', '{904}');
-SELECT snowflake_merge_policy('tg.c', 'c_pkey', 'renumber') \g /dev/null
-CALL snowflake_merge('{sc}', 'tg', '{904}') \g /dev/null
+CALL snowflake_migrate.merge('{sc}', 'tg', '{904}');
+SELECT snowflake_migrate.declare_policy('tg.c', 'c_pkey', 'renumber') \g /dev/null
+CALL snowflake_migrate.merge('{sc}', 'tg', '{904}') \g /dev/null
 SELECT n, snowflake_node(id), snowflake_timestamp(id) = '2025-05-05' AS same_time FROM tg.c ORDER BY n, 2;
 -- a node number that made ids, or is this server's own
 ALTER SCHEMA sc RENAME TO sd;
-CALL snowflake_merge('{sd}', 'tg', '{5}');
+CALL snowflake_migrate.merge('{sd}', 'tg', '{5}');
 SELECT node_id AS own FROM snowflake_stat \gset
-CALL snowflake_merge('{sd}', 'tg', ARRAY[:own]);
+CALL snowflake_migrate.merge('{sd}', 'tg', ARRAY[:own]);
 DROP SCHEMA tg, sa, sb, sd CASCADE;
-DELETE FROM snowflake_merge_policies; DELETE FROM snowflake_merge_created_columns;
+DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_created;
 DROP FUNCTION mapped;

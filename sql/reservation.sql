@@ -31,7 +31,7 @@ SELECT last_timestamp + interval '1 ms' <= until AS above_ids, reserved_until <=
 -- outlives the extension
 BEGIN;
 SELECT until FROM durable \gset
-DROP EXTENSION snowflake;
+DROP EXTENSION snowflake CASCADE;
 SELECT until >= :'until' AS still_there FROM durable;
 ROLLBACK;
 

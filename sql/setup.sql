@@ -12,14 +12,15 @@ SELECT ids.snowflake_node(ids.snowflake_nextval());
 SELECT count(*) FROM ids.snowflake_layouts;
 SELECT node_id FROM ids.snowflake_stat;
 
--- nothing outside that schema
+-- nothing outside that schema but what the extension itself calls
 SELECT d.classid::regclass, count(*)
 FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 WHERE e.extname = 'snowflake' AND d.deptype = 'e'
 	AND NOT coalesce((SELECT pronamespace FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid),
 					 (SELECT relnamespace FROM pg_class WHERE d.classid = 'pg_class'::regclass AND oid = d.objid),
-					 (SELECT typnamespace FROM pg_type WHERE d.classid = 'pg_type'::regclass AND oid = d.objid))
-		= 'ids'::regnamespace
+					 (SELECT typnamespace FROM pg_type WHERE d.classid = 'pg_type'::regclass AND oid = d.objid),
+					 (SELECT oid FROM pg_namespace WHERE d.classid = 'pg_namespace'::regclass AND oid = d.objid))
+		IN ('ids'::regnamespace, 'snowflake_internal'::regnamespace)
 GROUP BY 1;
 
 -- a default keeps it from being dropped
@@ -33,7 +34,7 @@ DROP SCHEMA ids;
 CREATE EXTENSION snowflake;
 CREATE EXTENSION snowflake;
 
--- what the planner is told, of what is not for the extension's own use: v STABLE without a layout, i IMMUTABLE with one
+-- what users call, and what the planner is told of it: v STABLE without a layout, i IMMUTABLE with one
 SELECT p.oid::regprocedure AS function,
 	pg_get_function_result(p.oid) AS result,
 	p.provolatile AS volatile, p.proparallel AS parallel, p.proisstrict AS strict,
@@ -41,18 +42,18 @@ SELECT p.oid::regprocedure AS function,
 FROM pg_proc p
 	JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-WHERE e.extname = 'snowflake' AND coalesce(obj_description(p.oid, 'pg_proc'), '') NOT LIKE 'for %'
+WHERE e.extname = 'snowflake' AND p.pronamespace = 'public'::regnamespace
 ORDER BY p.oid::regprocedure::text COLLATE "C";
 
 -- everything says what it is
 SELECT p.oid::regprocedure AS without_comment
-FROM pg_proc p WHERE p.proname LIKE 'snowflake%' AND obj_description(p.oid, 'pg_proc') IS NULL;
+FROM pg_proc p WHERE p.oid::regprocedure::text ~ 'snowflake' AND obj_description(p.oid, 'pg_proc') IS NULL;
 
 -- not for everybody
 CREATE ROLE regress_snowflake_user;
 SELECT p.oid::regprocedure AS not_for_public
 FROM pg_proc p
-WHERE p.proname LIKE 'snowflake%' AND NOT has_function_privilege('regress_snowflake_user', p.oid, 'EXECUTE')
+WHERE p.oid::regprocedure::text ~ 'snowflake' AND NOT has_function_privilege('regress_snowflake_user', p.oid, 'EXECUTE')
 ORDER BY p.oid::regprocedure::text COLLATE "C";
 
 SET ROLE regress_snowflake_user;
@@ -90,3 +91,47 @@ DROP ROLE regress_snowflake_user;
 
 -- only superusers may install it
 SELECT trusted, superuser, relocatable, requires FROM pg_available_extension_versions WHERE name = 'snowflake';
+
+--
+-- The second extension, in schemas of its own
+--
+DROP EXTENSION snowflake;
+CREATE EXTENSION snowflake_migrate;
+CREATE EXTENSION snowflake_migrate CASCADE;
+SELECT e.extname, e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+WHERE e.extname LIKE 'snowflake%' ORDER BY e.extname;
+DROP EXTENSION snowflake;
+
+-- what users call, as \df shows it
+SELECT p.oid::regprocedure AS function, pg_get_function_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result
+FROM pg_proc p WHERE p.pronamespace = 'snowflake_migrate'::regnamespace
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+SELECT c.relname, c.relkind FROM pg_class c
+WHERE c.relnamespace = 'snowflake_migrate'::regnamespace AND c.relkind IN ('r', 'v', 'S') ORDER BY c.relname COLLATE "C";
+
+-- nothing of it is outside of these two
+SELECT d.classid::regclass, count(*)
+FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+WHERE e.extname = 'snowflake_migrate' AND d.deptype = 'e'
+	AND NOT coalesce((SELECT pronamespace FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid),
+					 (SELECT relnamespace FROM pg_class WHERE d.classid = 'pg_class'::regclass AND oid = d.objid),
+					 (SELECT typnamespace FROM pg_type WHERE d.classid = 'pg_type'::regclass AND oid = d.objid),
+					 (SELECT oid FROM pg_namespace WHERE d.classid = 'pg_namespace'::regclass AND oid = d.objid))
+		IN ('snowflake_migrate'::regnamespace, 'snowflake_migrate_internal'::regnamespace)
+GROUP BY 1;
+
+-- everything says what it is
+SELECT p.oid::regprocedure AS without_comment
+FROM pg_proc p WHERE p.oid::regprocedure::text ~ '^snowflake_migrate' AND obj_description(p.oid, 'pg_proc') IS NULL;
+
+-- rights for a role that is to migrate
+CREATE ROLE regress_snowflake_user;
+SELECT snowflake_migrate.grant_to('regress_snowflake_user');
+SELECT c.oid::regclass, has_table_privilege('regress_snowflake_user', c.oid, 'SELECT') AS can_read,
+	has_table_privilege('regress_snowflake_user', c.oid, 'INSERT, UPDATE, DELETE') AS can_change
+FROM pg_class c WHERE c.relnamespace IN ('snowflake_migrate'::regnamespace, 'snowflake_migrate_internal'::regnamespace) AND c.relkind IN ('r', 'v')
+ORDER BY c.oid::regclass::text COLLATE "C";
+SELECT snowflake_migrate.grant_to('regress_snowflake_nobody');
+DROP OWNED BY regress_snowflake_user;
+REVOKE SET ON PARAMETER session_replication_role FROM regress_snowflake_user;
+DROP ROLE regress_snowflake_user;

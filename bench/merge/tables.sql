@@ -1,5 +1,5 @@
 -- A shop and a second one that is to be merged into it, in the schema "source": the same tables, keys that clash.
-CREATE EXTENSION snowflake;
+CREATE EXTENSION snowflake_migrate CASCADE;
 CREATE SCHEMA source;
 
 CREATE TABLE orders (

@@ -2,5 +2,5 @@
 -- It says what it did.
 \pset format unaligned
 \pset tuples_only
-SELECT action FROM snowflake_adopt('{accounts,guilds,players,item_templates,items,mail,chat_log}', '{id,id,id,id,id,id,id}')
+SELECT action FROM snowflake_migrate.adopt('{accounts,guilds,players,item_templates,items,mail,chat_log}', '{id,id,id,id,id,id,id}')
 WHERE action NOT LIKE 'DROP SEQUENCE %';

@@ -1,10 +1,10 @@
--- What snowflake_merge_check() finds, a line or two each.  All that is about keys which are not adopted yet is one.
+-- What snowflake_migrate.check() finds, a line or two each.  All that is about keys which are not adopted yet is one.
 \pset format unaligned
 \pset tuples_only
 WITH found AS MATERIALIZED (
-	SELECT severity, concat_ws(', ', "table", object) AS place, problem, count, example, advice,
+	SELECT severity, concat_ws(', ', relation, object) AS place, problem, count, example, advice,
 		advice LIKE 'SELECT %snowflake\_adopt(%' IS TRUE AS is_key
-	FROM snowflake_merge_check('{camelot}', 'public')
+	FROM snowflake_migrate.check('{camelot}', 'public')
 ), line AS (
 	SELECT severity, '' AS place,
 		format(E'%s columns can\'t hold snowflake ids, such as %s\n    %s', count(*), min(place), min(advice)) AS text

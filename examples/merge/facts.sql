@@ -4,9 +4,9 @@
 SET timezone = 'UTC';
 \if :{?run}
 CREATE TEMP VIEW came AS
-	SELECT m.source, m."table"::regclass AS relation, m.new_key, r.old_value
-	FROM snowflake_merge_map AS m
-		LEFT JOIN snowflake_merge_records AS r ON r.run = m.run AND r.source = m.source AND r."table" = m."table" AND r.new_key = m.new_key
+	SELECT m.source, m.relation::regclass AS relation, m.new_key, r.old_value
+	FROM snowflake_migrate.map AS m
+		LEFT JOIN snowflake_migrate.records AS r ON r.run = m.run AND r.source = m.source AND r.relation = m.relation AND r.new_key = m.new_key
 			AND r.policy = 'suffix'
 	WHERE m.run = :run AND m.action = 'copied';
 CREATE TEMP VIEW player AS

@@ -1,2 +1,2 @@
-SELECT severity, "table", object, problem, count, example FROM snowflake_merge_report WHERE run = :run
-ORDER BY array_position('{error,warning,info}', severity), "table", object, problem, source;
+SELECT severity, relation, object, problem, count, example FROM snowflake_migrate.report WHERE run = :run
+ORDER BY array_position('{error,warning,info}', severity), relation, object, problem, source;

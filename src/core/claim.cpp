@@ -151,7 +151,7 @@ decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept
 }
 
 Verdict
-decide_reservation(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept
+decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept
 {
 	Holder		place = who;
 
@@ -172,7 +172,7 @@ decide_reservation(const Claim &claim, const RegistryTime &registry, const Holde
 
 /* A claim that has lost its holder is two generations old at least. */
 bool
-is_reservation(const Claim &claim) noexcept
+is_set_aside(const Claim &claim) noexcept
 {
 	return claim.generation == 1 && claim.holder.is_nobody();
 }

@@ -211,10 +211,10 @@ bool		decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexc
  * granted the number later starts above.  who is kept for people.  Verdict held: it
  * was claimed before.
  */
-Verdict		decide_reservation(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept;
+Verdict		decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept;
 
-/* Was this written by decide_reservation(), and is nothing else since? */
-bool		is_reservation(const Claim &claim) noexcept;
+/* Was this written by decide_set_aside(), and is nothing else since? */
+bool		is_set_aside(const Claim &claim) noexcept;
 
 /* What a registry bounds a write by, besides the claim that it has. */
 struct Bounds

@@ -1,7 +1,7 @@
 /*
  * client.h
  *		What all who speak to the registry share: the keeper, which holds this
- *		server's claim, and snowflake_registry_reserve().
+ *		server's claim, and snowflake_internal.set_aside().
  */
 #ifndef SNOWFLAKE_REGISTRY_CLIENT_H
 #define SNOWFLAKE_REGISTRY_CLIENT_H

@@ -29,8 +29,6 @@ namespace
 const StoreContext *context;
 PGconn	   *connection;
 
-/* The schema of the extension in the registry's database, quoted. */
-char		schema[2 * NAMEDATALEN + 3];
 uint64_t	system_identifier;
 
 /* Copies a message of libpq's or the registry's, its lines joined. */
@@ -250,17 +248,6 @@ struct IntervalText
 	}
 };
 
-/* A statement that calls a function of the extension in the registry's database. */
-struct Statement
-{
-	char		text[512];
-
-	explicit Statement(const char *format)
-	{
-		snprintf(text, sizeof(text), format, schema);
-	}
-};
-
 /* A host of several gets its share of the time; one that does not answer must not use up the others'. */
 bool
 wait_for_connection(long limit_ms, Problem *problem)
@@ -283,10 +270,8 @@ wait_for_connection(long limit_ms, Problem *problem)
 bool
 look_around(Problem *problem)
 {
-	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), n.nspname, "
-							   "pg_catalog.quote_ident(n.nspname), c.system_identifier "
-							   "FROM pg_catalog.pg_control_system() AS c LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake' "
-							   "LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace", 0, nullptr, problem);
+	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), e.extversion, c.system_identifier "
+							   "FROM pg_catalog.pg_control_system() AS c LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake'", 0, nullptr, problem);
 
 	if (result == nullptr)
 	{
@@ -300,8 +285,7 @@ look_around(Problem *problem)
 		why = "the registry's server is a standby";
 	else if (PQgetisnull(result, 0, 1))
 		why = "the registry's database has no extension \"snowflake\"";
-	copy_text(schema, result, 0, 2);
-	system_identifier = strtoull(PQgetvalue(result, 0, 3), nullptr, 10);
+	system_identifier = strtoull(PQgetvalue(result, 0, 2), nullptr, 10);
 	PQclear(result);
 	if (why == nullptr)
 		return true;
@@ -456,8 +440,8 @@ read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Pro
 	const NumberText node_text(static_cast<int64_t>(node));
 	const IntervalText window_text(window_us);
 	const char *const values[] = {context->group, node_text.text, context->me.nonce, window_text.text};
-	PGresult   *result = query(Statement("SELECT clock, max_forward_jump, unsettled, layout, generation, holder, host, port, "
-										 "data_directory, since, granted_until, alive, incarnation FROM %s.snowflake_registry_read($1, $2, $3, $4)").text,
+	PGresult   *result = query("SELECT clock, max_forward_jump, unsettled, layout, generation, holder, host, port, "
+										 "data_directory, since, granted_until, alive, incarnation FROM snowflake_internal.registry_read($1, $2, $3, $4)",
 							   4, values, problem);
 
 	if (result == nullptr)
@@ -483,7 +467,7 @@ bool
 list(void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem)
 {
 	const char *const values[] = {context->group};
-	PGresult   *result = query(Statement("SELECT node, granted_until, freed, free FROM %s.snowflake_registry_list($1)").text,
+	PGresult   *result = query("SELECT node, granted_until, freed, free FROM snowflake_internal.registry_list($1)",
 							   1, values, problem);
 
 	if (result == nullptr)
@@ -525,7 +509,7 @@ write(Form form, const Claim &before, const Claim &next, int64_t window_us, Prob
 		context->group, node_text.text, form_name(form), version_text.text, before_text.text, next_text.text, context->me.nonce, context->layout, next.holder.host, port_text.text, next.holder.data_directory,
 		since_text.text, until_text.text, window_text.text,
 	};
-	PGresult   *result = run(Statement("SELECT %s.snowflake_registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)").text,
+	PGresult   *result = run("SELECT snowflake_internal.registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
 							 14, values, problem);
 	Written		written;
 

@@ -1,6 +1,6 @@
 /*
  * store.h
- *		What a registry is to the keeper, and to who reserves a number: a place that
+ *		What a registry is to the keeper, and to who sets a number aside: a place that
  *		keeps claims, and changes one where it has not been changed since it was read.
  *
  * Each kind of registry is a module of its own, which only they load: the library

@@ -12,8 +12,8 @@
  * The caller needs SELECT on the column; that row security hides rows is an error.
  */
 CREATE FUNCTION snowflake_audit(
-	"table" regclass,
-	"column" name,
+	relation regclass,
+	column_name name,
 	OUT node bigint,
 	OUT ids bigint,
 	OUT first_id bigint,
@@ -29,29 +29,29 @@ DECLARE
 	layout record;
 	slack interval;
 BEGIN
-	SELECT c.relkind INTO relation_kind FROM pg_class AS c WHERE c.oid = "table";
+	SELECT c.relkind INTO relation_kind FROM pg_class AS c WHERE c.oid = relation;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_table',
-			MESSAGE = format('table with OID %s does not exist', "table"::oid);
+			MESSAGE = format('table with OID %s does not exist', relation::oid);
 	ELSIF relation_kind NOT IN ('r', 'p', 'f', 'v', 'm') THEN
 		RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-			MESSAGE = format('%s is not a table', "table"),
+			MESSAGE = format('%s is not a table', relation),
 			HINT = 'Give a table, a foreign table, a view or a materialized view.';
 	END IF;
 
 	WITH RECURSIVE base (oid, next) AS (
 		SELECT t.oid, t.typbasetype FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
-			WHERE a.attrelid = "table" AND a.attname = "column" AND a.attnum > 0
+			WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0
 		UNION ALL
 		SELECT t.oid, t.typbasetype FROM base AS b JOIN pg_type AS t ON t.oid = b.next
 	)
 	SELECT b.oid INTO column_type FROM base AS b WHERE b.next = 0;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
-			MESSAGE = format('column "%s" of table %s does not exist', "column", "table");
+			MESSAGE = format('column "%s" of table %s does not exist', column_name, relation);
 	ELSIF column_type NOT IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) THEN
 		RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
-			MESSAGE = format('column "%s" of table %s has the type %s', "column", "table", column_type::regtype),
+			MESSAGE = format('column "%s" of table %s has the type %s', column_name, relation, column_type::regtype),
 			HINT = 'Give a column of the type bigint, integer or smallint.';
 	END IF;
 
@@ -79,7 +79,7 @@ BEGIN
 			GROUP BY 1, 2
 		) AS r
 		ORDER BY r.kind, r.node
-		$query$, '@extschema@', "column", "table")
+		$query$, '@extschema@', column_name, relation)
 		USING layout.max_id, layout.epoch + interval '24 hours', clock_timestamp() + slack;
 END
 $$;

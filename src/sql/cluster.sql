@@ -4,7 +4,7 @@
  * Nothing here has more rights than its caller.
  */
 
-CREATE FUNCTION snowflake_server(
+CREATE FUNCTION snowflake_internal.server(
 	OUT preloaded boolean,
 	OUT node_id bigint,
 	OUT node_source text,
@@ -53,11 +53,11 @@ BEGIN
 	clock := pg_catalog.clock_timestamp();
 END
 $$;
-COMMENT ON FUNCTION snowflake_server() IS 'the row of the view snowflake_server';
+COMMENT ON FUNCTION snowflake_internal.server() IS 'the row of the view snowflake_internal.server';
 
-CREATE VIEW snowflake_server AS SELECT * FROM snowflake_server();
-GRANT SELECT ON snowflake_server TO PUBLIC;
-COMMENT ON VIEW snowflake_server IS 'what other servers compare themselves with: this server''s node number, layout, clock and versions';
+CREATE VIEW snowflake_internal.server AS SELECT * FROM snowflake_internal.server();
+GRANT SELECT ON snowflake_internal.server TO PUBLIC;
+COMMENT ON VIEW snowflake_internal.server IS 'what other servers compare themselves with: this server''s node number, layout, clock and versions';
 
 /*
  * Asks one server of postgres_fdw.  A server that can't be asked is a row with the error's text: facts is NULL then, and so
@@ -67,9 +67,9 @@ COMMENT ON VIEW snowflake_server IS 'what other servers compare themselves with:
  * The clocks are compared by a reading there between two readings here: the difference is uncertain by half of the time
  * between those.  Of three tries the quickest counts, since the first one also plans and fills caches.
  */
-CREATE FUNCTION snowflake_remote_server(
+CREATE FUNCTION snowflake_internal.remote_server(
 	server name,
-	OUT facts @extschema@.snowflake_server,
+	OUT facts snowflake_internal.server,
 	OUT extension_version text,
 	OUT clock_difference interval,
 	OUT clock_uncertainty interval,
@@ -77,7 +77,6 @@ CREATE FUNCTION snowflake_remote_server(
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	remote_schema name;
 	columns text;
 	asked_at timestamptz;
 	half interval;
@@ -88,24 +87,20 @@ BEGIN
 	/* The foreign tables are there for the length of this block: it always ends by an error, which takes them back. */
 	BEGIN
 		EXECUTE pg_catalog.format(
-			'CREATE FOREIGN TABLE pg_temp.snowflake_remote_extension (extname name, extversion text, extnamespace oid)
-				SERVER %1$I OPTIONS (schema_name ''pg_catalog'', table_name ''pg_extension'');
-			CREATE FOREIGN TABLE pg_temp.snowflake_remote_namespace (oid oid, nspname name)
-				SERVER %1$I OPTIONS (schema_name ''pg_catalog'', table_name ''pg_namespace'')', server);
-		EXECUTE 'SELECT n.nspname, e.extversion
-			FROM pg_temp.snowflake_remote_extension AS e JOIN pg_temp.snowflake_remote_namespace AS n ON n.oid = e.extnamespace
-			WHERE e.extname = ''snowflake'''
-			INTO remote_schema, extension_version;
+			'CREATE FOREIGN TABLE pg_temp.snowflake_remote_extension (extname name, extversion text)
+				SERVER %I OPTIONS (schema_name ''pg_catalog'', table_name ''pg_extension'')', server);
+		EXECUTE 'SELECT e.extversion FROM pg_temp.snowflake_remote_extension AS e WHERE e.extname = ''snowflake'''
+			INTO extension_version;
 
-		IF remote_schema IS NOT NULL THEN
+		IF extension_version IS NOT NULL THEN
 			SELECT pg_catalog.string_agg(pg_catalog.format('%I %s', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)),
 										 ', ' ORDER BY a.attnum)
 				INTO STRICT columns
 				FROM pg_catalog.pg_attribute AS a
-				WHERE a.attrelid = '@extschema@.snowflake_server'::pg_catalog.regclass AND a.attnum > 0 AND NOT a.attisdropped;
+				WHERE a.attrelid = 'snowflake_internal.server'::pg_catalog.regclass AND a.attnum > 0 AND NOT a.attisdropped;
 			EXECUTE pg_catalog.format(
 				'CREATE FOREIGN TABLE pg_temp.snowflake_remote_server (%s)
-					SERVER %I OPTIONS (schema_name %L, table_name ''snowflake_server'')', columns, server, remote_schema);
+					SERVER %I OPTIONS (schema_name ''snowflake_internal'', table_name ''server'')', columns, server);
 			FOR try IN 1..3 LOOP
 				asked_at := pg_catalog.clock_timestamp();
 				EXECUTE 'SELECT * FROM pg_temp.snowflake_remote_server' INTO STRICT facts;
@@ -131,13 +126,13 @@ BEGIN
 	END;
 END
 $$;
-COMMENT ON FUNCTION snowflake_remote_server(name) IS 'what another server''s view snowflake_server says, and how far its clock is from this one';
+COMMENT ON FUNCTION snowflake_internal.remote_server(name) IS 'what another server''s view snowflake_internal.server says, and how far its clock is from this one';
 
 /*
  * One row for this server, '(this server)', and one for each server named, in that order.
  *
  * The caller needs TEMP on this database (for foreign tables that are taken back at once), USAGE on the servers and a user
- * mapping for each; the user there needs nothing but to connect, and USAGE on the extension's schema.  Whether this server
+ * mapping for each; the user there needs nothing but to connect.  Whether this server
  * uses a registry is seen by those who may read snowflake.registry; others see it by a claim that is suspended or lost.
  *
  * clock_difference is that of the wall clocks, also where snowflake.clock is monotonic; what is less than its uncertainty
@@ -213,7 +208,7 @@ BEGIN
 	WITH asked AS MATERIALIZED (
 		SELECT 0::bigint AS place, '(this server)' AS name, 'this server' AS label, own.*, NULL::text AS error,
 			own.extension_version AS installed, interval '0' AS difference, interval '0' AS uncertainty
-		FROM @extschema@.snowflake_server AS own
+		FROM snowflake_internal.server AS own
 		UNION ALL
 		SELECT listed.place, listed.name::text, pg_catalog.format('"%s"', listed.name), (remote.facts).*, remote.error,
 			remote.extension_version,
@@ -221,7 +216,7 @@ BEGIN
 				THEN remote.clock_difference ELSE remote.clock_difference * 0 END,
 			remote.clock_uncertainty
 		FROM pg_catalog.unnest(servers) WITH ORDINALITY AS listed (name, place),
-			@extschema@.snowflake_remote_server(listed.name) AS remote
+			snowflake_internal.remote_server(listed.name) AS remote
 	),
 	cluster AS MATERIALIZED (
 		SELECT a.*, pg_catalog.regexp_replace(a.layout, ' tick:.*', '') AS fields,

@@ -39,12 +39,12 @@ CREATE FUNCTION snowflake_forget_limit() RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET allow_system_table_mods = on
 AS $$
 BEGIN
-	IF (SELECT s.preloaded FROM @extschema@.snowflake_server() AS s) THEN
+	IF (SELECT s.preloaded FROM snowflake_internal.server() AS s) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
 			MESSAGE = 'cannot forget the limit of snowflake ids while the library is loaded',
 			DETAIL = 'Ids that are made after this start by the clock alone, and may repeat earlier ones.',
 			HINT = 'It is for uninstalling snowflake: take it out of "shared_preload_libraries" and restart the server before.';
-	ELSIF (SELECT s.max_origins = 0 FROM @extschema@.snowflake_server() AS s) THEN
+	ELSIF (SELECT s.max_origins = 0 FROM snowflake_internal.server() AS s) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = 'cannot forget the limit of snowflake ids without room for replication origins',
 			HINT = 'Set "max_replication_slots" (from PostgreSQL 18 on "max_active_replication_origins") as it was, and restart the server.';

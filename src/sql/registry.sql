@@ -11,7 +11,7 @@
  * snowflake.max_forward_jump; and a holder that is alive keeps its number.
  */
 
-CREATE TABLE snowflake_registry_claim (
+CREATE TABLE snowflake_internal.registry_claim (
 	registry_group text COLLATE "C" NOT NULL,
 	node bigint NOT NULL,
 	generation bigint NOT NULL,			-- grows with each grant, renewal, release and assertion
@@ -24,18 +24,18 @@ CREATE TABLE snowflake_registry_claim (
 	granted_until timestamptz NOT NULL,	-- the time in ids, exclusive: what a later grant starts above
 	alive_until timestamptz NOT NULL,	-- by this server's clock; past that, or released: another may have it
 	claim_window interval NOT NULL,
-	write_number bigint NOT NULL,		-- of the newest write; see snowflake_registry_memory()
+	write_number bigint NOT NULL,		-- of the newest write; see snowflake_internal.registry_memory()
 	PRIMARY KEY (registry_group, node)
 );
-CREATE INDEX snowflake_registry_claim_write_number ON snowflake_registry_claim (write_number);
-COMMENT ON TABLE snowflake_registry_claim IS 'the claims on node numbers; see the view snowflake_claims';
+CREATE INDEX registry_claim_write_number ON snowflake_internal.registry_claim (write_number);
+COMMENT ON TABLE snowflake_internal.registry_claim IS 'the claims on node numbers; see the view snowflake_claims';
 
 /* The layout of a group's ids, from its first claim on. */
-CREATE TABLE snowflake_registry_group (
+CREATE TABLE snowflake_internal.registry_group (
 	registry_group text COLLATE "C" PRIMARY KEY,
 	layout text COLLATE "C" NOT NULL
 );
-COMMENT ON TABLE snowflake_registry_group IS 'the layout in which the servers of a group make ids';
+COMMENT ON TABLE snowflake_internal.registry_group IS 'the layout in which the servers of a group make ids';
 
 /*
  * Where this registry was used last.  Another place (restored, failed over, copied,
@@ -43,7 +43,7 @@ COMMENT ON TABLE snowflake_registry_group IS 'the layout in which the servers of
  * never used: until it has settled it grants nothing anew, so that they can tell.  A dump
  * that is restored may leave two rows, which is another place, too.
  */
-CREATE TABLE snowflake_registry_server (
+CREATE TABLE snowflake_internal.registry_server (
 	system_identifier bigint NOT NULL,
 	timeline text NOT NULL,
 	started_at timestamptz NOT NULL,
@@ -55,11 +55,11 @@ CREATE TABLE snowflake_registry_server (
 	settled_at bigint NOT NULL,			-- on CLOCK_BOOTTIME, microseconds: from then on it grants anew
 	others_settled_at bigint NOT NULL	-- and from then on what another held
 );
-COMMENT ON TABLE snowflake_registry_server IS 'where the registry was when it was used last';
+COMMENT ON TABLE snowflake_internal.registry_server IS 'where the registry was when it was used last';
 
-SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_claim', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_group', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_registry_server', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_claim', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_group', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_server', '');
 
 CREATE VIEW snowflake_claims AS
 SELECT registry_group, node,
@@ -67,63 +67,63 @@ SELECT registry_group, node,
 		 WHEN alive_until > pg_catalog.clock_timestamp() THEN 'held'
 		 ELSE 'expired' END AS state,
 	granted_until, host, port, data_directory, since, alive_until, generation
-  FROM snowflake_registry_claim;
+  FROM snowflake_internal.registry_claim;
 COMMENT ON VIEW snowflake_claims IS 'who holds which node number, in the registry in this database';
 
 /* For the functions below, in C: see src/registry/server.cpp. */
 
-CREATE FUNCTION snowflake_registry_max_forward_jump() RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_max_forward_jump() IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_max_forward_jump() FROM PUBLIC;
+CREATE FUNCTION snowflake_internal.registry_max_forward_jump() RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_registry_max_forward_jump' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_max_forward_jump() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_max_forward_jump() FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT asked bigint, OUT boot_clock bigint, OUT shortest_settling bigint)
+CREATE FUNCTION snowflake_internal.registry_memory(OUT incarnation bigint, OUT committed bigint, OUT asked bigint, OUT boot_clock bigint, OUT shortest_settling bigint)
 RETURNS record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_memory() IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_memory() FROM PUBLIC;
+AS 'MODULE_PATHNAME', 'snowflake_registry_memory' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_memory() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_memory() FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_note(newest bigint) RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_note(bigint) IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_note(bigint) FROM PUBLIC;
+CREATE FUNCTION snowflake_internal.registry_note(newest bigint) RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_registry_note' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_note(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_note(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_begin(newest bigint) RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_begin(bigint) IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_begin(bigint) FROM PUBLIC;
+CREATE FUNCTION snowflake_internal.registry_begin(newest bigint) RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_registry_begin' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_begin(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_begin(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_draw(newest bigint) RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_draw(bigint) IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_draw(bigint) FROM PUBLIC;
+CREATE FUNCTION snowflake_internal.registry_draw(newest bigint) RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_registry_draw' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_draw(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_draw(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_wrote(number bigint) RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_wrote(bigint) IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_wrote(bigint) FROM PUBLIC;
+CREATE FUNCTION snowflake_internal.registry_wrote(number bigint) RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_registry_wrote' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_wrote(bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_wrote(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
+CREATE FUNCTION snowflake_internal.registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
 	known_from bigint, known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint,
 	furthest_of_others bigint)
 RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) IS
+AS 'MODULE_PATHNAME', 'snowflake_registry_admit' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) IS
 	'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_internal.registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) FROM PUBLIC;
 
 /*
  * Notices that the registry may have forgotten something, and returns for how long it grants nothing anew, and for
  * how long nothing that another held, microseconds; claim_window is the asking server's.
  */
-CREATE FUNCTION snowflake_registry_unsettled(claim_window interval, OUT unsettled bigint, OUT others_unsettled bigint) RETURNS record
+CREATE FUNCTION snowflake_internal.registry_unsettled(claim_window interval, OUT unsettled bigint, OUT others_unsettled bigint) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	here @extschema@.snowflake_registry_server;
-	known @extschema@.snowflake_registry_server;
+	here snowflake_internal.registry_server;
+	known snowflake_internal.registry_server;
 	memory record;
 	rows_known bigint;
 	newest bigint;
@@ -138,15 +138,15 @@ BEGIN
 
 	FOR attempt IN 1..2 LOOP
 		-- Before what it is compared with.
-		SELECT * INTO memory FROM @extschema@.snowflake_registry_memory();
+		SELECT * INTO memory FROM snowflake_internal.registry_memory();
 		SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(), d.oid, d.xmin, t.oid,
 			   pg_relation_filenode(t.oid)
 		  INTO here.system_identifier, here.timeline, here.started_at, here.database, here.database_row, here.claims, here.claims_file
 		  FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
-		 WHERE d.datname = current_database() AND t.oid = '@extschema@.snowflake_registry_claim'::regclass;
-		SELECT count(*) INTO rows_known FROM @extschema@.snowflake_registry_server;
-		SELECT * INTO known FROM @extschema@.snowflake_registry_server LIMIT 1;
-		SELECT coalesce(max(c.write_number), 0) INTO newest FROM @extschema@.snowflake_registry_claim AS c;
+		 WHERE d.datname = current_database() AND t.oid = 'snowflake_internal.registry_claim'::regclass;
+		SELECT count(*) INTO rows_known FROM snowflake_internal.registry_server;
+		SELECT * INTO known FROM snowflake_internal.registry_server LIMIT 1;
+		SELECT coalesce(max(c.write_number), 0) INTO newest FROM snowflake_internal.registry_claim AS c;
 		-- It is where it was, and has all that it ever committed.  Without its memory it can't tell once it was started again.
 		is_whole := coalesce(rows_known = 1 AND
 			(known.system_identifier, known.timeline, known.database, known.database_row::text, known.claims, known.claims_file) =
@@ -155,42 +155,42 @@ BEGIN
 				 ELSE known.incarnation = memory.incarnation AND newest >= memory.committed END, false);
 		IF is_whole AND known.started_at = here.started_at THEN
 			-- Whoever reads it relies upon it, also where its writer had no answer.
-			PERFORM @extschema@.snowflake_registry_note(newest);
+			PERFORM snowflake_internal.registry_note(newest);
 			unsettled := greatest(known.settled_at - memory.boot_clock, 0);
 			others_unsettled := greatest(known.others_settled_at - memory.boot_clock, unsettled);
 			RETURN;
 		END IF;
-		LOCK TABLE @extschema@.snowflake_registry_server IN SHARE ROW EXCLUSIVE MODE;
+		LOCK TABLE snowflake_internal.registry_server IN SHARE ROW EXCLUSIVE MODE;
 	END LOOP;
 
 	-- From now on, not from the server's start: until now its holders may not have reached it.
 	settling := least(600000000, greatest(memory.shortest_settling, extract(epoch FROM claim_window) * 1000000,
-		(SELECT extract(epoch FROM max(c.claim_window)) * 1000000 FROM @extschema@.snowflake_registry_claim AS c WHERE c.holder IS NOT NULL)));
+		(SELECT extract(epoch FROM max(c.claim_window)) * 1000000 FROM snowflake_internal.registry_claim AS c WHERE c.holder IS NOT NULL)));
 	here.others_settled_at := memory.boot_clock + settling;
 	IF is_whole AND memory.boot_clock - memory.asked < memory.shortest_settling THEN
 		-- Whoever took its place while it was stopped has granted nothing anew in so short a time, but may have renewed claims.
 		here.settled_at := known.settled_at;
 		here.incarnation := known.incarnation;
-		PERFORM @extschema@.snowflake_registry_note(newest);
+		PERFORM snowflake_internal.registry_note(newest);
 	ELSE
 		here.settled_at := here.others_settled_at;
-		here.incarnation := @extschema@.snowflake_registry_begin(newest);
+		here.incarnation := snowflake_internal.registry_begin(newest);
 	END IF;
-	DELETE FROM @extschema@.snowflake_registry_server;
-	INSERT INTO @extschema@.snowflake_registry_server VALUES (here.*);
+	DELETE FROM snowflake_internal.registry_server;
+	INSERT INTO snowflake_internal.registry_server VALUES (here.*);
 	unsettled := greatest(here.settled_at - memory.boot_clock, 0);
 	others_unsettled := settling;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_unsettled(interval) IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_registry_unsettled(interval) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.registry_unsettled(interval) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_unsettled(interval) FROM PUBLIC;
 
 /*
  * One row: this server's clock and what it grants by, and the claim, or nulls
  * where there is none.  Times and durations in microseconds, Unix time.  me is the
  * asking server's nonce; another holder's is not told: it is 'other'.
  */
-CREATE FUNCTION snowflake_registry_read(registry_group text, node bigint, me text, claim_window interval,
+CREATE FUNCTION snowflake_internal.registry_read(registry_group text, node bigint, me text, claim_window interval,
 	OUT clock bigint, OUT max_forward_jump bigint, OUT unsettled bigint, OUT incarnation bigint, OUT layout text, OUT generation bigint, OUT holder text,
 	OUT host text, OUT port int, OUT data_directory text, OUT since bigint, OUT granted_until bigint, OUT alive boolean) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
@@ -203,42 +203,42 @@ BEGIN
 	IF claim_window NOT BETWEEN interval '1s' AND interval '10min' THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	SELECT * INTO wait FROM @extschema@.snowflake_registry_unsettled(claim_window);
-	SELECT s.incarnation INTO incarnation FROM @extschema@.snowflake_registry_server AS s;
+	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(claim_window);
+	SELECT s.incarnation INTO incarnation FROM snowflake_internal.registry_server AS s;
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
-	max_forward_jump := @extschema@.snowflake_registry_max_forward_jump();
-	SELECT g.layout INTO layout FROM @extschema@.snowflake_registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
+	max_forward_jump := snowflake_internal.registry_max_forward_jump();
+	SELECT g.layout INTO layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
 	-- A clock that was set back: nobody is alive for longer than its window from now on.
-	UPDATE @extschema@.snowflake_registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
+	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2 AND c.alive_until > clock_timestamp() + c.claim_window;
 	SELECT c.generation, CASE WHEN c.holder <> me COLLATE "C" THEN 'other' ELSE c.holder END, c.host, c.port, c.data_directory,
 		   extract(epoch FROM c.since) * 1000000, extract(epoch FROM c.granted_until) * 1000000,
 		   c.holder IS NOT NULL AND c.alive_until > clock_timestamp()
 	  INTO generation, holder, host, port, data_directory, since, granted_until, alive
-	  FROM @extschema@.snowflake_registry_claim AS c
+	  FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	unsettled := CASE WHEN holder = 'other' COLLATE "C" THEN wait.others_unsettled ELSE wait.unsettled END;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_read(text, bigint, text, interval) IS 'reads a claim, for the server that wants it';
-REVOKE ALL ON FUNCTION snowflake_registry_read(text, bigint, text, interval) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.registry_read(text, bigint, text, interval) IS 'reads a claim, for the server that wants it';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_read(text, bigint, text, interval) FROM PUBLIC;
 
 /* The group's claims in order of their numbers, as far as choosing among them needs it. */
-CREATE FUNCTION snowflake_registry_list(registry_group text)
+CREATE FUNCTION snowflake_internal.registry_list(registry_group text)
 RETURNS TABLE (node bigint, granted_until bigint, freed bigint, free boolean)
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	UPDATE @extschema@.snowflake_registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
+	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.alive_until > clock_timestamp() + c.claim_window;
 	SELECT c.node, (extract(epoch FROM c.granted_until) * 1000000)::bigint, (extract(epoch FROM c.alive_until) * 1000000)::bigint,
 		   c.holder IS NULL OR c.alive_until <= clock_timestamp()
-	  FROM @extschema@.snowflake_registry_claim AS c
+	  FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C"
 	 ORDER BY c.node
 $$;
-COMMENT ON FUNCTION snowflake_registry_list(text) IS 'lists a group''s claims, for a server that wants any';
-REVOKE ALL ON FUNCTION snowflake_registry_list(text) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.registry_list(text) IS 'lists a group''s claims, for a server that wants any';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_list(text) FROM PUBLIC;
 
 /*
  * Writes a claim where the registry has it in this generation, 0 for none at
@@ -248,7 +248,7 @@ REVOKE ALL ON FUNCTION snowflake_registry_list(text) FROM PUBLIC;
  * its holder, and only granted_until is raised.  layout is the server's: a group's first
  * claim sets the group's.
  */
-CREATE FUNCTION snowflake_registry_write(registry_group text, node bigint, form text, incarnation bigint, expected_generation bigint, generation bigint,
+CREATE FUNCTION snowflake_internal.registry_write(registry_group text, node bigint, form text, incarnation bigint, expected_generation bigint, generation bigint,
 	me text, layout text, host text, port int, data_directory text, since bigint, granted_until bigint, alive_for interval) RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -264,7 +264,7 @@ DECLARE
 	fence_us bigint;
 	fence timestamptz;
 	number bigint;
-	known @extschema@.snowflake_registry_claim;
+	known snowflake_internal.registry_claim;
 BEGIN
 	IF form = 'claim' COLLATE "C" AND (window_s BETWEEN 1 AND 600) IS NOT TRUE THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for USING ERRCODE = 'invalid_parameter_value';
@@ -272,12 +272,12 @@ BEGIN
 	-- Without months and days, which count otherwise where they are added to a time.
 	alive_for := make_interval(secs => CASE WHEN form = 'claim' COLLATE "C" THEN window_s ELSE 0 END);
 
-	SELECT * INTO known FROM @extschema@.snowflake_registry_claim AS c
+	SELECT * INTO known FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
 	   FOR UPDATE;
 	-- It may have forgotten something since it was read: what was decided then counts no more.
-	SELECT * INTO wait FROM @extschema@.snowflake_registry_unsettled(greatest(alive_for, interval '30s'));
-	IF incarnation IS DISTINCT FROM (SELECT s.incarnation FROM @extschema@.snowflake_registry_server AS s) THEN
+	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(greatest(alive_for, interval '30s'));
+	IF incarnation IS DISTINCT FROM (SELECT s.incarnation FROM snowflake_internal.registry_server AS s) THEN
 		RETURN false;
 	END IF;
 	known_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
@@ -287,7 +287,7 @@ BEGIN
 		furthest_of_others := extract(epoch FROM clock_timestamp() +
 			greatest(known.granted_until - known.alive_until, interval '0') + known.claim_window) * 1000000;
 	END IF;
-	fence_us := @extschema@.snowflake_registry_admit(form, node, known.generation, known.holder, known_alive,
+	fence_us := snowflake_internal.registry_admit(form, node, known.generation, known.holder, known_alive,
 		(extract(epoch FROM known.granted_from) * 1000000)::bigint, (extract(epoch FROM known.granted_until) * 1000000)::bigint, me, expected_generation, generation, granted_until, furthest_of_others);
 	IF fence_us IS NULL THEN
 		RETURN false;
@@ -295,8 +295,8 @@ BEGIN
 	fence := timestamptz 'epoch' + fence_us * interval '1 microsecond';
 
 	IF form = 'claim' COLLATE "C" THEN
-		INSERT INTO @extschema@.snowflake_registry_group VALUES ($1, $8) ON CONFLICT DO NOTHING;
-		SELECT g.layout INTO group_layout FROM @extschema@.snowflake_registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
+		INSERT INTO snowflake_internal.registry_group VALUES ($1, $8) ON CONFLICT DO NOTHING;
+		SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
 		IF group_layout <> layout COLLATE "C" THEN
 			RAISE EXCEPTION 'layout of a snowflake registry''s group cannot be another one'
 				USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -304,38 +304,38 @@ BEGIN
 		END IF;
 	END IF;
 
-	number := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
+	number := snowflake_internal.registry_draw(coalesce((SELECT max(c.write_number) FROM snowflake_internal.registry_claim AS c), 0));
 	IF expected_generation = 0 THEN
-		INSERT INTO @extschema@.snowflake_registry_claim
+		INSERT INTO snowflake_internal.registry_claim
 		VALUES ($1, $2, $6, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $9, $10, $11, granted_at, timestamptz 'epoch', fence,
 				clock_timestamp() + alive_for, alive_for, number)
 		ON CONFLICT DO NOTHING;
 	ELSIF form = 'claim' COLLATE "C" THEN
-		UPDATE @extschema@.snowflake_registry_claim AS c
+		UPDATE snowflake_internal.registry_claim AS c
 		   SET (generation, holder, host, port, data_directory, since, granted_from, granted_until, alive_until, claim_window, write_number) =
 			   ($6, me, $9, $10, $11, granted_at, CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
 				clock_timestamp() + alive_for, alive_for, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSIF form = 'release' COLLATE "C" THEN
-		UPDATE @extschema@.snowflake_registry_claim AS c
+		UPDATE snowflake_internal.registry_claim AS c
 		   SET (generation, holder, host, port, data_directory, granted_until, alive_until, write_number) =
 			   ($6, NULL, '', 0, '', fence, clock_timestamp(), number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSE
-		UPDATE @extschema@.snowflake_registry_claim AS c SET (generation, granted_until, write_number) = ($6, fence, number)
+		UPDATE snowflake_internal.registry_claim AS c SET (generation, granted_until, write_number) = ($6, fence, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	END IF;
 	-- Another may have been faster to insert it.
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
-	PERFORM @extschema@.snowflake_registry_wrote(number);
+	PERFORM snowflake_internal.registry_wrote(number);
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
+COMMENT ON FUNCTION snowflake_internal.registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
 	'writes a claim where it is still what was read, for the server that wants it';
-REVOKE ALL ON FUNCTION snowflake_registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_internal.registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
 
 /* For the registry's owner, who knows that no server holds what this registry does not know. */
 CREATE FUNCTION snowflake_registry_settle() RETURNS void
@@ -343,8 +343,8 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM @extschema@.snowflake_registry_unsettled(interval '1s');
-	UPDATE @extschema@.snowflake_registry_server SET settled_at = 0, others_settled_at = 0;
+	PERFORM snowflake_internal.registry_unsettled(interval '1s');
+	UPDATE snowflake_internal.registry_server SET settled_at = 0, others_settled_at = 0;
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_settle() IS 'lets a registry grant at once; for one that is new, or has lost nothing';
@@ -366,9 +366,9 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', $3);
 	END IF;
 	-- The number is drawn when nobody else can write the row any more.
-	PERFORM FROM @extschema@.snowflake_registry_claim AS c WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2 FOR UPDATE;
-	number := @extschema@.snowflake_registry_draw(coalesce((SELECT max(c.write_number) FROM @extschema@.snowflake_registry_claim AS c), 0));
-	UPDATE @extschema@.snowflake_registry_claim AS c
+	PERFORM FROM snowflake_internal.registry_claim AS c WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2 FOR UPDATE;
+	number := snowflake_internal.registry_draw(coalesce((SELECT max(c.write_number) FROM snowflake_internal.registry_claim AS c), 0));
+	UPDATE snowflake_internal.registry_claim AS c
 	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, claim_window, write_number) =
 		   (c.generation + 2, NULL, '', 0, '', $3, clock_timestamp(), interval '0', number)
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
@@ -377,7 +377,7 @@ BEGIN
 			USING ERRCODE = 'undefined_object', DETAIL = format('Node number %s of group "%s" has no claim.', $2, $1),
 				  HINT = 'See the view snowflake_claims.';
 	END IF;
-	PERFORM @extschema@.snowflake_registry_wrote(number);
+	PERFORM snowflake_internal.registry_wrote(number);
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS 'frees a node number and sets its fence, which its owner alone may do';
@@ -387,8 +387,8 @@ REVOKE ALL ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) FROM
  * Reserves a node number that nobody ever claimed in this server's registry, for ids that are made at once and end
  * before until; with -infinity only says whether it could be.  A rollback does not take it back.  False: there is no registry.
  */
-CREATE FUNCTION snowflake_registry_reserve(node bigint, until timestamptz) RETURNS boolean
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_registry_reserve(bigint, timestamptz) IS
-	'for snowflake_merge()''s own use: reserves a node number in the registry; who merges and is no superuser needs EXECUTE';
-REVOKE ALL ON FUNCTION snowflake_registry_reserve(bigint, timestamptz) FROM PUBLIC;
+CREATE FUNCTION snowflake_internal.set_aside(node bigint, until timestamptz) RETURNS boolean
+AS 'MODULE_PATHNAME', 'snowflake_set_aside' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.set_aside(bigint, timestamptz) IS
+	'for snowflake_migrate.merge()''s own use: sets a node number aside in the registry; who merges and is no superuser needs EXECUTE';
+REVOKE ALL ON FUNCTION snowflake_internal.set_aside(bigint, timestamptz) FROM PUBLIC;

@@ -1,6 +1,6 @@
 /* What the generator has done. */
 
-CREATE FUNCTION snowflake_stat(
+CREATE FUNCTION snowflake_internal.stat(
 	OUT node_id bigint,
 	OUT node_source text,
 	OUT claim text,
@@ -25,10 +25,10 @@ CREATE FUNCTION snowflake_stat(
 	OUT errors bigint,
 	OUT layout_ends_at timestamptz,
 	OUT stats_reset timestamptz) RETURNS record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_stat() IS 'the row of the view snowflake_stat';
+AS 'MODULE_PATHNAME', 'snowflake_stat' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION snowflake_internal.stat() IS 'the row of the view snowflake_stat';
 
-CREATE VIEW snowflake_stat AS SELECT * FROM snowflake_stat();
+CREATE VIEW snowflake_stat AS SELECT * FROM snowflake_internal.stat();
 GRANT SELECT ON snowflake_stat TO PUBLIC;
 COMMENT ON VIEW snowflake_stat IS 'this server''s node number, newest id, reserved time and counters';
 

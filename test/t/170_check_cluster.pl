@@ -86,7 +86,7 @@ is(check(q{server, node_id, node_source, claim, layout, epoch = (snowflake_layou
 	"(this server)|1|setting|none|twitter|t|00:00:00|\nTwo|2|setting|none|twitter|t|00:00:00|", 'two servers');
 is(check(q{server_version = split_part(current_setting('server_version'), ' ', 1)
 	AND extension_version = (SELECT extversion FROM pg_extension WHERE extname = 'snowflake')}, 'Two'), "t\nt", 'their versions');
-is($primary->safe_psql('postgres', q{BEGIN; SELECT count(error) FROM snowflake_remote_server('Two'); SELECT count(error) FROM snowflake_remote_server('Two'); COMMIT}),
+is($primary->safe_psql('postgres', q{BEGIN; SELECT count(error) FROM snowflake_internal.remote_server('Two'); SELECT count(error) FROM snowflake_internal.remote_server('Two'); COMMIT}),
 	"0\n0", 'twice in one transaction');
 leaves_nothing('Two', 'after a check');
 $primary->take(1);
@@ -150,13 +150,13 @@ is(check('server, node_id, layout, server_version IS NOT NULL, extension_version
 	"(this server)|1|twitter|t|t|\nodd|||t|t|the library is not loaded: add snowflake to shared_preload_libraries and restart the server", 'a library that is not loaded');
 
 # What a registry brings, shown by databases that pretend: their view says what it is told to.
-my @columns = split /\n/, $two->safe_psql('postgres', q{SELECT attname FROM pg_attribute WHERE attrelid = 'snowflake_server'::regclass AND attnum > 0 ORDER BY attnum});
+my @columns = split /\n/, $two->safe_psql('postgres', q{SELECT attname FROM pg_attribute WHERE attrelid = 'snowflake_internal.server'::regclass AND attnum > 0 ORDER BY attnum});
 
 sub pretend
 {
 	my ($database, %facts) = @_;
 
-	$two->safe_psql($database, 'CREATE OR REPLACE VIEW snowflake_server AS SELECT ' . join(', ', map { ($facts{$_} // "own.$_") . " AS $_" } @columns) . ' FROM snowflake_server() AS own');
+	$two->safe_psql($database, 'CREATE OR REPLACE VIEW snowflake_internal.server AS SELECT ' . join(', ', map { ($facts{$_} // "own.$_") . " AS $_" } @columns) . ' FROM snowflake_internal.server() AS own');
 	return;
 }
 
@@ -196,7 +196,7 @@ $two->take(1);
 is(check('clock_difference, problems IS NULL', 'Two', 'SET snowflake.max_wait = 0;'), "00:00:00|t\n00:00:00|t", 'clocks that are alike');
 $two->step_clock(30);
 like(problems('Two'), qr/^its clock is 00:00:(30|29\.9)\S* ahead of this server's, more than 00:00:02: set it right$/, 'a clock that is ahead');
-is($primary->value(q{abs(extract(epoch FROM clock_difference) - 30) <= extract(epoch FROM clock_uncertainty) + 0.001 FROM snowflake_remote_server('Two')}), 't',
+is($primary->value(q{abs(extract(epoch FROM clock_difference) - 30) <= extract(epoch FROM clock_uncertainty) + 0.001 FROM snowflake_internal.remote_server('Two')}), 't',
 	'the difference lies within its uncertainty');
 is(problems('Two', q{SET snowflake.max_wait = '1min';}), '', 'a clock that max_wait bears');
 $two->step_clock(-35);
@@ -224,8 +224,8 @@ is(problems('plain'), 'the extension is not there: CREATE EXTENSION snowflake in
 $two->safe_psql('plain', q{CREATE EXTENSION snowflake; UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'snowflake'});
 my $version = $primary->value(q{extversion FROM pg_extension WHERE extname = 'snowflake'});
 is(check('extension_version, problems', 'plain'), "$version|\n0.9|its extension has version 0.9, that of this server $version: ALTER EXTENSION snowflake UPDATE where it is older", 'another version');
-$two->safe_psql('plain', 'ALTER VIEW snowflake_server RENAME TO elsewhere');
-like(problems('plain'), qr/^could not be asked: relation "public.snowflake_server" does not exist\nits extension has version 0.9, /, 'a version without the view');
+$two->safe_psql('plain', 'ALTER VIEW snowflake_internal.server RENAME TO elsewhere');
+like(problems('plain'), qr/^could not be asked: relation "snowflake_internal.server" does not exist\nits extension has version 0.9, /, 'a version without the view');
 
 # A view that fails, and a server that goes away while it is asked.
 pretend('actor', node_id => '1 / (own.node_id - own.node_id)');

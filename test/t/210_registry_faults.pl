@@ -197,7 +197,7 @@ sub lose_answer
 # A renewal is carried out and its answer is lost: the same claim goes on.
 foreach my $loss ('its connection', 'the time to wait for it')
 {
-	lose_answer('SELECT 1 FROM snowflake_registry_claim WHERE node = 7 FOR UPDATE', 'generation FROM snowflake_claims WHERE node = 7');
+	lose_answer('SELECT 1 FROM snowflake_internal.registry_claim WHERE node = 7 FOR UPDATE', 'generation FROM snowflake_claims WHERE node = 7');
 
 	my $generation = $registry->claim(7, 'generation');
 
@@ -213,7 +213,7 @@ $fixed->finish_clients;
 # A grant is carried out and its answer is lost: the number is not lost with it.
 $_->stop foreach @holders;
 $any->configure('snowflake.registry' => $registry->address(host => '127.0.0.1', port => $proxy->port));
-lose_answer('LOCK TABLE snowflake_registry_claim IN SHARE MODE', q{count(*) FROM snowflake_claims WHERE state <> 'free'}, sub { $any->start });
+lose_answer('LOCK TABLE snowflake_internal.registry_claim IN SHARE MODE', q{count(*) FROM snowflake_claims WHERE state <> 'free'}, sub { $any->start });
 is($any->stat('claim'), 'none', 'a grant whose answer is lost is none');
 $proxy->cut;
 $proxy->pass_again;

@@ -32,7 +32,7 @@ $newcomer->configure('snowflake.claim_window' => '1s');
 # What a server that asks is told: for how long nothing is granted anew, in seconds.
 sub unsettled_for
 {
-	return $registry->value(q{ceil(unsettled / 1e6) FROM snowflake_registry_read('default', 9, repeat('5', 32), '1s')});
+	return $registry->value(q{ceil(unsettled / 1e6) FROM snowflake_internal.registry_read('default', 9, repeat('5', 32), '1s')});
 }
 
 sub close_database
@@ -68,7 +68,7 @@ sub put_back
 	$newcomer->stop;
 	$holder->finish_clients;
 	$holder->stop;
-	$registry->safe_psql('postgres', q{SELECT snowflake_registry_settle(); DELETE FROM snowflake_registry_claim});
+	$registry->safe_psql('postgres', q{SELECT snowflake_registry_settle(); DELETE FROM snowflake_internal.registry_claim});
 	# What the owner takes away by hand is missing, too.
 	cmp_ok(unsettled_for(), '>', 0, "$how: rows that are taken away are noticed");
 	$registry->settle;
@@ -76,7 +76,7 @@ sub put_back
 }
 
 my $dump = "$PostgreSQL::Test::Utils::tmp_check/registry_data.sql";
-my $tables = '"Our ids".snowflake_registry_claim, "Our ids".snowflake_registry_group, "Our ids".snowflake_registry_server';
+my $tables = 'snowflake_internal.registry_claim, snowflake_internal.registry_group, snowflake_internal.registry_server';
 
 put_back('a copy of the database in its place',
 	sub { $registry->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres; ALTER DATABASE copy SET search_path = public, "Our ids"') },
@@ -91,7 +91,7 @@ close_database('postgres');
 $registry->safe_psql('template1', 'ALTER DATABASE postgres RENAME TO copy; ALTER DATABASE lost ALLOW_CONNECTIONS true');
 $registry->safe_psql('template1', 'ALTER DATABASE lost RENAME TO postgres');
 cmp_ok(unsettled_for(), '>', 5, 'the database that had the name before: not settled');
-$registry->safe_psql('postgres', 'DELETE FROM snowflake_registry_claim');
+$registry->safe_psql('postgres', 'DELETE FROM snowflake_internal.registry_claim');
 $registry->settle;
 
 # Somebody has claimed something before, so that there is something to put back.
@@ -117,7 +117,7 @@ $other->begin;
 $other->held;
 $registry->restart;
 is(unsettled_for(), 0, 'started again: what nobody held can be had');
-is($registry->value(q{unsettled > 5000000 FROM snowflake_registry_read('default', 5, repeat('5', 32), '1s')}), 't', 'started again: what another holds can not');
+is($registry->value(q{unsettled > 5000000 FROM snowflake_internal.registry_read('default', 5, repeat('5', 32), '1s')}), 't', 'started again: what another holds can not');
 $other->stop('immediate');
 $registry->stop;
 
@@ -129,7 +129,7 @@ cmp_ok(unsettled_for(), '>', 5, 'started again after a long time: not settled');
 $registry->settle;
 
 # The time that holders are given is no wall clock's.
-$registry->safe_psql('postgres', 'VACUUM FULL "Our ids".snowflake_registry_claim');
+$registry->safe_psql('postgres', 'VACUUM FULL snowflake_internal.registry_claim');
 cmp_ok(unsettled_for(), '>', 5, 'a table with another file: not settled');
 $registry->step_clock(7200);
 cmp_ok(unsettled_for(), '>', 5, 'the clock is set forward: no sooner settled');
@@ -163,7 +163,7 @@ $holder->finish_clients;
 # A clean stop before the holder has spoken with the registry that has forgotten it: no other begins below its ids, which
 # lie ahead of the clock.
 $holder->stop;
-$registry->safe_psql('postgres', 'DELETE FROM snowflake_registry_claim');
+$registry->safe_psql('postgres', 'DELETE FROM snowflake_internal.registry_claim');
 $registry->settle;
 foreach my $server ($holder, $newcomer)
 {

@@ -34,15 +34,15 @@ $one->configure('snowflake.node_id' => 7, 'snowflake.layout' => 'game');
 $one->begin;
 is($one->held, 7, 'a number is held');
 $one->take(100);
-is($registry->value(q{layout = (snowflake_layout('game')).spec FROM "Our ids".snowflake_registry_group WHERE registry_group = 'default'}), 't', 'the group has its layout');
+is($registry->value(q{layout = (snowflake_layout('game')).spec FROM snowflake_internal.registry_group WHERE registry_group = 'default'}), 't', 'the group has its layout');
 $two->configure('snowflake.node_id' => 8, 'snowflake.layout' => 'game epoch:2025-01-01T00:00:15Z');
 $two->begin;
 $two->refused_in_the_end(qr/its group has the layout "timestamp:38 server:20 sequence:5 tick:10ms epoch:2025-01-01", this server "timestamp:38 server:20 sequence:5 tick:10ms epoch:2025-01-01T00:00:15Z"/,
 	'another layout in the group');
 is($registry->claim(8, 'count(*)'), 0, 'another layout in the group: no claim');
 $registry->command_fails_like([ 'psql', '-XAtq', '-d', $registry->connstr('postgres') . ' user=keeper', '-c',
-	q{SELECT snowflake_registry_write('default', 8, 'claim', incarnation, 0, 1, repeat('5', 32), 'other', '', 0, '', clock, clock, '1s')
-	  FROM snowflake_registry_read('default', 8, repeat('5', 32), '1s')} ],
+	q{SELECT snowflake_internal.registry_write('default', 8, 'claim', incarnation, 0, 1, repeat('5', 32), 'other', '', 0, '', clock, clock, '1s')
+	  FROM snowflake_internal.registry_read('default', 8, repeat('5', 32), '1s')} ],
 	qr/layout of a snowflake registry's group cannot be another one\n.*DETAIL: .*Group "default" has the layout "timestamp:38 .*", not "other"/, 'nor by a server that does not look');
 $two->stop;
 $two->configure('snowflake.registry_group' => 'another');
@@ -159,7 +159,7 @@ foreach my $mode (qw(fast immediate))
 	$registry->stop($mode);
 	$one->wait_for_state('lost');
 	$registry->start;
-	is($registry->value(q{unsettled FROM snowflake_registry_read('default', 99, repeat('5', 32), '1s')}), 0, "the registry is started again ($mode): it has nothing to wait for");
+	is($registry->value(q{unsettled FROM snowflake_internal.registry_read('default', 99, repeat('5', 32), '1s')}), 0, "the registry is started again ($mode): it has nothing to wait for");
 	$one->wait_for_state('held');
 	$one->take_in_the_end(10);
 	$one->stop;

@@ -80,9 +80,9 @@ IPC::Run::run([@client], '>', \$found, '2>', \$error);
 is($found, $clean, 'after grants and renewals it is as it was');
 
 # What the registry refuses ends a transaction, too.
-$registry->safe_psql('postgres', 'REVOKE EXECUTE ON FUNCTION snowflake_registry_write FROM keeper');
+$registry->safe_psql('postgres', 'REVOKE EXECUTE ON FUNCTION snowflake_internal.registry_write FROM keeper');
 $_->wait_for_state('suspended') foreach @holders;
-$registry->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_registry_write TO keeper');
+$registry->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_internal.registry_write TO keeper');
 $_->wait_for_state('held') foreach @holders;
 $_->take(1000) foreach @holders;
 IPC::Run::run([@client], '>', \$found, '2>', \$error);

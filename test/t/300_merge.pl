@@ -18,7 +18,7 @@ my $server = $merge->server;
 sub check
 {
 	my ($database, @before) = @_;
-	my $rows = $merge->sql($database, 'BEGIN', @before, q{SELECT json_agg(c) FROM snowflake_merge_check('{west,East}', 'realm') AS c}, 'ROLLBACK');
+	my $rows = $merge->sql($database, 'BEGIN', @before, q{SELECT json_agg(c) FROM snowflake_migrate.check('{west,East}', 'realm') AS c}, 'ROLLBACK');
 
 	# What the statements return is of no interest.
 	my @found = @{ JSON::PP->new->decode($rows =~ s/^\n+//r) };
@@ -77,8 +77,8 @@ sub reported
 {
 	my ($run, $source, $table) = @_;
 
-	return $merge->sql('one', qq{SELECT count FROM snowflake_merge_report
-		WHERE run = $run AND severity = 'info' AND source = '$source' AND "table" ~ '\\m$table\$' AND object IS NULL AND count IS NOT NULL});
+	return $merge->sql('one', qq{SELECT count FROM snowflake_migrate.report
+		WHERE run = $run AND severity = 'info' AND source = '$source' AND relation ~ '\\m$table\$' AND object IS NULL AND count IS NOT NULL});
 }
 
 # Tables as they were before anybody thought of a merge.
@@ -88,7 +88,7 @@ my @found = check('one');
 
 foreach my $table (@Snowflake::Merge::adopted)
 {
-	finds("the key of $table must be adopted", \@found, severity => 'error', table => qr/\b$table$/, advice => qr/snowflake_adopt/);
+	finds("the key of $table must be adopted", \@found, severity => 'error', relation => qr/\b$table$/, advice => qr/snowflake_migrate.adopt/);
 }
 $merge->refuses('one', $merge->call_sql, qr/check|adopt/, 'tables that were not adopted');
 is_deeply($merge->natural('one'), $merge->{at_first}, 'tables that were not adopted: nothing was done');
@@ -98,27 +98,27 @@ $merge->declare('one', qr/^reference.*visits/);
 $merge->adopt('one');
 is($merge->sql('one', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'realm.visits'::regclass AND attname = 'host_id'}),
 	'bigint', 'a declared reference is widened with its key');
-$merge->sql('one', q{DELETE FROM snowflake_merge_references});
+$merge->sql('one', q{DELETE FROM snowflake_migrate.declared_references});
 @found = check('one');
 foreach my $column ([ qw(mail sender_id) ], [ qw(mail attachment_id) ], [ qw(loadouts item_ids) ], [ qw(visits host_id) ], [ 'Guild Log', 'actor_id' ])
 {
 	my ($table, $name) = @$column;
 
-	finds("$name of $table looks like a reference", \@found, table => qr/\b$table\b/, object => qr/$name/, advice => qr/snowflake_merge_reference/);
+	finds("$name of $table looks like a reference", \@found, relation => qr/\b$table\b/, object => qr/$name/, advice => qr/snowflake_migrate.declare_reference/);
 }
-finds('a table that the target lacks', \@found, severity => 'error', source => 'west', table => qr/legacy_notes/);
-finds('a column that the target lacks', \@found, severity => 'error', source => 'west', table => qr/accounts/, object => qr/fax/);
+finds('a table that the target lacks', \@found, severity => 'error', source => 'west', relation => qr/legacy_notes/);
+finds('a column that the target lacks', \@found, severity => 'error', source => 'west', relation => qr/accounts/, object => qr/fax/);
 
 # What there is to know, when that is declared.
 $merge->declare('one', qr/^(table|reference|created)/);
 @found = check('one');
-finds('a column that a source lacks', \@found, severity => 'info', source => 'East', table => qr/players/, object => qr/motto/);
-finds('columns in another order', \@found, source => 'East', table => qr/players/, problem => qr/order/);
-finds('a table without a key', \@found, severity => 'warning', table => qr/Guild Log/, problem => qr/key/);
-finds('a trigger', \@found, table => qr/items/, object => qr/watch/);
-finds('a generated column', \@found, table => qr/items/, object => qr/worth/);
-finds('an identity column', \@found, table => qr/accounts/, object => qr/customer_no/, problem => qr/identity/);
-finds('a sequence', \@found, table => qr/seasons/, object => qr/id/, problem => qr/sequence/);
+finds('a column that a source lacks', \@found, severity => 'info', source => 'East', relation => qr/players/, object => qr/motto/);
+finds('columns in another order', \@found, source => 'East', relation => qr/players/, problem => qr/order/);
+finds('a table without a key', \@found, severity => 'warning', relation => qr/Guild Log/, problem => qr/key/);
+finds('a trigger', \@found, relation => qr/items/, object => qr/watch/);
+finds('a generated column', \@found, relation => qr/items/, object => qr/worth/);
+finds('an identity column', \@found, relation => qr/accounts/, object => qr/customer_no/, problem => qr/identity/);
+finds('a sequence', \@found, relation => qr/seasons/, object => qr/id/, problem => qr/sequence/);
 
 # Clashes, those between sources too, with counts and examples.
 my %t = map { $_ => $merge->{at_first}->{$_} } qw(accounts titles);
@@ -154,23 +154,23 @@ $merge->refuses('one', $merge->call_sql, qr/check|clash/, 'clashes without a pol
 
 # Of what is not known from the catalogs, and of children of rows that are kept.
 @found = check('one',
-	q{SELECT snowflake_merge_reference('realm.visits', 'host_id', 'realm.players', dangling => 'error')},
-	q{SELECT snowflake_merge_policy('realm.accounts', 'accounts_login_key', 'keep_target')},
+	q{SELECT snowflake_migrate.declare_reference('realm.visits', 'host_id', 'realm.players', dangling => 'error')},
+	q{SELECT snowflake_migrate.declare_policy('realm.accounts', 'accounts_login_key', 'keep_target')},
 	'ALTER TABLE west.badges DROP CONSTRAINT badges_code_key', 'INSERT INTO west.badges SELECT 1000, code, "Größe" FROM west.badges WHERE id = 1',
 	'UPDATE west.upgrades SET cost = -1',
 	q{UPDATE west.accounts SET created = '2001-01-01' WHERE id = 1},
 	q{UPDATE west.players SET created_at = timestamptz '2022-01-01' - id * interval '1 h'});
-counts('dangling references', \@found, { west => 4, East => 4 }, severity => 'error', table => qr/visits/, object => 'host_id', example => qr/9000\d\d/);
+counts('dangling references', \@found, { west => 4, East => 4 }, severity => 'error', relation => qr/visits/, object => 'host_id', example => qr/9000\d\d/);
 foreach my $table ('wallets', 'Select')
 {
 	my $clashes = grep { exists $merge->{at_first}->{$table}->{$_} } keys %{ $w{$table} };
 
 	counts("clashes of $table", \@found, { west => $clashes }, severity => 'error', source => 'west', object => "${table}_pkey");
 }
-finds('a key that is not unique', \@found, severity => 'error', table => qr/badges/, count => 1);
-finds('matched rows that differ', \@found, severity => 'error', source => 'west', table => qr/upgrades/);
-finds('a time before the epoch', \@found, severity => 'error', source => 'west', table => qr/accounts/, object => 'created', count => 1);
-finds('a CHECK that will not hold', \@found, severity => 'error', source => 'west', table => qr/friendships/, object => qr/check/);
+finds('a key that is not unique', \@found, severity => 'error', relation => qr/badges/, count => 1);
+finds('matched rows that differ', \@found, severity => 'error', source => 'west', relation => qr/upgrades/);
+finds('a time before the epoch', \@found, severity => 'error', source => 'west', relation => qr/accounts/, object => 'created', count => 1);
+finds('a CHECK that will not hold', \@found, severity => 'error', source => 'west', relation => qr/friendships/, object => qr/check/);
 
 $merge->declare('one', qr/^policy/);
 @found = check('one');
@@ -184,12 +184,12 @@ is(join("\n", map { join ' ', @$_{qw(source table object problem count example)}
 	'ALTER TABLE realm.items ENABLE ALWAYS TRIGGER watch',
 	'ALTER TABLE west.mail ALTER sender_type DROP NOT NULL',
 	'ALTER TABLE west.wallets ALTER coins TYPE numeric');
-finds('an exclusion constraint', \@found, table => qr/titles/, object => 'titles_title_excl');
-finds('a rule', \@found, table => qr/titles/, object => 'ruled');
-finds('row security', \@found, table => qr/votes/, problem => qr/row/);
-finds('a trigger that fires always', \@found, severity => 'warning', table => qr/items/, object => 'watch');
-finds('a column that may be null in a source alone', \@found, source => 'west', table => qr/mail/, object => 'sender_type');
-finds('a column of another type', \@found, source => 'west', table => qr/wallets/, object => 'coins');
+finds('an exclusion constraint', \@found, relation => qr/titles/, object => 'titles_title_excl');
+finds('a rule', \@found, relation => qr/titles/, object => 'ruled');
+finds('row security', \@found, relation => qr/votes/, problem => qr/row/);
+finds('a trigger that fires always', \@found, severity => 'warning', relation => qr/items/, object => 'watch');
+finds('a column that may be null in a source alone', \@found, source => 'west', relation => qr/mail/, object => 'sender_type');
+finds('a column of another type', \@found, source => 'west', relation => qr/wallets/, object => 'coins');
 
 $merge->refuses('one', $merge->call_sql(nodes => [ 13, 21 ]), qr/\b21\b/, 'a node number that is in ids of a source');
 $merge->refuses('one', $merge->call_sql(nodes => [ 1, 13 ]), qr/\b1\b/, 'the node number of the server');
@@ -204,10 +204,10 @@ my $sequences_before = $merge->sql('one', $sequences);
 my $dry = $merge->call('one', dry_run => 'true');
 
 like($dry, qr/^\d+$/, 'dry run: it has a number');
-is($merge->sql('one', "SELECT state FROM snowflake_merge_runs WHERE run = $dry"), 'dry run', 'dry run: its state');
+is($merge->sql('one', "SELECT state FROM snowflake_migrate.runs WHERE run = $dry"), 'dry run', 'dry run: its state');
 is_deeply($merge->checksums('one'), $before, 'dry run: the target is as before');
 is($merge->sql('one', $sequences), $sequences_before, 'dry run: its sequences too');
-is($merge->sql('one', 'SELECT (SELECT count(*) FROM snowflake_merge_map), (SELECT count(*) FROM snowflake_merge_records)'),
+is($merge->sql('one', 'SELECT (SELECT count(*) FROM snowflake_migrate.map), (SELECT count(*) FROM snowflake_migrate.records)'),
 	'0|0', 'dry run: no map, no records');
 is(reported($dry, 'west', 'items'), scalar(keys %{ $w{items} }), 'dry run: its report counts the rows of a table');
 
@@ -220,13 +220,13 @@ $holder->query_safe('LOCK TABLE realm.mail IN SHARE MODE');
 my $call = $merge->start_merge('one', $merge->call_sql(batch_size => 50), user => 'merger');
 
 my $waits = q{EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'merge' AND wait_event_type = 'Lock')};
-my $progress = q{FROM snowflake_merge_progress WHERE state = 'copying'};
+my $progress = q{FROM snowflake_migrate.progress WHERE state = 'copying'};
 
 ok($merge->wait_for('one', $waits, $call), 'a merge waits for a lock') or diag($call->{err});
-is($merge->sql('one', q{SELECT state FROM snowflake_merge_runs WHERE finished_at IS NULL}), 'copying', 'progress: it copies');
+is($merge->sql('one', q{SELECT state FROM snowflake_migrate.runs WHERE finished_at IS NULL}), 'copying', 'progress: it copies');
 is($merge->sql('one', "SELECT sum(rows_done) > 0 AND sum(rows_done) < sum(rows_to_do) AND bool_and(rows_done BETWEEN 0 AND rows_to_do) $progress"),
 	't', 'progress: some rows are done');
-is($merge->sql('one', qq{SELECT rows_to_do $progress AND source = 'East' AND "table" ~ '\\mitems\$'}),
+is($merge->sql('one', qq{SELECT rows_to_do $progress AND source = 'East' AND relation ~ '\\mitems\$'}),
 	scalar(keys %{ $e{items} }), 'progress: the rows to do are those of the source');
 $merge->refuses('one', $merge->call_sql, qr/merge|run/, 'the same merge at once');
 $merge->refuses('one', $merge->call_sql(sources => ['west'], nodes => [13]), qr/merge|run/, 'another merge into the target');
@@ -236,18 +236,18 @@ ok($merge->finish_merge($call), 'a merge, by a role without superuser') or diag(
 
 my ($run) = $call->{out} =~ /^(\d+)$/m;
 
-is($merge->sql('one', "SELECT state, finished_at > started_at FROM snowflake_merge_runs WHERE run = $run"), 'done|t', 'it is done');
+is($merge->sql('one', "SELECT state, finished_at > started_at FROM snowflake_migrate.runs WHERE run = $run"), 'done|t', 'it is done');
 $merge->is_merged('one', 'merged');
-is($merge->sql('one', "SELECT * FROM snowflake_merge_verify($run)"), '', 'it is verified');
+is($merge->sql('one', "SELECT * FROM snowflake_migrate.verify($run)"), '', 'it is verified');
 
 # Names: those that clash have the suffix, in the length that they may have; no other is changed.
 foreach my $case ([ 'players', 'players_name_key', \%names, 12, '_%s' ], [ 'guilds', 'guilds_name', \%guilds, 20, ' (%s)' ])
 {
 	my ($table, $constraint, $old, $length, $suffix) = @$case;
 	my %new = pairs("SELECT mark, name FROM realm.$table");
-	my %recorded = pairs(qq{SELECT t.mark, concat_ws('/', r.policy, r."column", r.old_value, r.new_value)
-		FROM snowflake_merge_records AS r JOIN realm.$table AS t ON r.new_key = t.id::text
-		WHERE r.run = $run AND r."constraint" = '$constraint'});
+	my %recorded = pairs(qq{SELECT t.mark, concat_ws('/', r.policy, r.column_name, r.old_value, r.new_value)
+		FROM snowflake_migrate.records AS r JOIN realm.$table AS t ON r.new_key = t.id::text
+		WHERE r.run = $run AND r.constraint_name = '$constraint'});
 	my %taken = map { lc($_) => 1 } values %{ $old->{realm} };
 	my @wrong;
 	my %expected_records;
@@ -281,8 +281,8 @@ foreach my $case ([ 'players', 'players_name_key', \%names, 12, '_%s' ], [ 'guil
 }
 
 # Keys.
-is($merge->sql('one', q{SELECT count(*) FROM (SELECT FROM snowflake_merge_map WHERE action = 'copied' AND new_key ~ '^\d{15,}$'
-		AND "table" !~ 'wallets|Select|settings' GROUP BY new_key HAVING count(*) > 1) AS twice}), 0, 'keys: no new id is in two tables');
+is($merge->sql('one', q{SELECT count(*) FROM (SELECT FROM snowflake_migrate.map WHERE action = 'copied' AND new_key ~ '^\d{15,}$'
+		AND relation !~ 'wallets|Select|settings' GROUP BY new_key HAVING count(*) > 1) AS twice}), 0, 'keys: no new id is in two tables');
 foreach my $case (
 	[ 'accounts', 'login', 'created' ], [ 'players', 'mark', 'created_at' ], [ 'guilds', 'mark', 'founded' ], [ 'items', 'mark', 'created_at' ],
 	[ 'mail', 'mark', 'sent_at' ], [ 'chat', 'body', 'sent_at' ])
@@ -290,7 +290,7 @@ foreach my $case (
 	my ($table, $mark, $created) = @$case;
 	my %old = pairs("SELECT $mark, id FROM west.$table");
 	my %new = pairs("SELECT $mark, id FROM realm.$table");
-	my %map = pairs(qq{SELECT old_key, new_key FROM snowflake_merge_map WHERE source = 'west' AND "table" ~ '\\m$table\$'});
+	my %map = pairs(qq{SELECT old_key, new_key FROM snowflake_migrate.map WHERE source = 'west' AND relation ~ '\\m$table\$'});
 	my $renumbered = "FROM realm.$table AS t JOIN west.$table AS s USING ($mark) WHERE s.id < 1000000 AND t.id > 1000000";
 
 	is_deeply(\%map, { map { $old{$_} => $new{$_} } keys %old }, "keys of $table: the map says which row became which");
@@ -317,17 +317,17 @@ foreach my $case (
 	my ($table, $action) = @$case;
 	my %expected = ($action => $known{$table}, copied => keys(%{ $w{$table} }) - $known{$table});
 
-	is_deeply({ pairs(qq{SELECT action, count(*) FROM snowflake_merge_map
-			WHERE run = $run AND source = 'west' AND "table" ~ '\\m$table\\M' GROUP BY action}) },
+	is_deeply({ pairs(qq{SELECT action, count(*) FROM snowflake_migrate.map
+			WHERE run = $run AND source = 'west' AND relation ~ '\\m$table\\M' GROUP BY action}) },
 		{ map { $_ => $expected{$_} } grep { $expected{$_} > 0 } keys %expected }, "map: rows of $table");
 }
 
 # Composite keys, whose parts are in the maps of the tables that they refer to.
 foreach my $source (@Snowflake::Merge::sources)
 {
-	my %players = pairs(qq{SELECT old_key, new_key FROM snowflake_merge_map WHERE source = '$source' AND "table" ~ '\\mplayers\$'});
+	my %players = pairs(qq{SELECT old_key, new_key FROM snowflake_migrate.map WHERE source = '$source' AND relation ~ '\\mplayers\$'});
 	my %friends = pairs(qq{SELECT regexp_replace(old_key, '[^0-9]+', ' ', 'g'), regexp_replace(new_key, '[^0-9]+', ' ', 'g')
-		FROM snowflake_merge_map WHERE source = '$source' AND "table" ~ '\\mfriendships\$'});
+		FROM snowflake_migrate.map WHERE source = '$source' AND relation ~ '\\mfriendships\$'});
 
 	my @friends = @{ $merge->{worlds}->{$source}->{friendships} };
 
@@ -341,16 +341,16 @@ foreach my $case (
 {
 	my ($constraint, $policy, $count) = @$case;
 
-	is($merge->sql('one', qq{SELECT policy, count(*) FROM snowflake_merge_records
-		WHERE run = $run AND source = 'west' AND "constraint" = '$constraint' GROUP BY policy}), "$policy|$count", "records: rows of $constraint");
+	is($merge->sql('one', qq{SELECT policy, count(*) FROM snowflake_migrate.records
+		WHERE run = $run AND source = 'west' AND constraint_name = '$constraint' GROUP BY policy}), "$policy|$count", "records: rows of $constraint");
 }
-is_deeply({ pairs(qq{SELECT login, former_row->>'coins' FROM snowflake_merge_records AS r JOIN realm.accounts AS a ON a.id::text = r.new_key
-		WHERE run = $run AND source = 'west' AND "constraint" = 'wallets_pkey'}) },
+is_deeply({ pairs(qq{SELECT login, former_row->>'coins' FROM snowflake_migrate.records AS r JOIN realm.accounts AS a ON a.id::text = r.new_key
+		WHERE run = $run AND source = 'west' AND constraint_name = 'wallets_pkey'}) },
 	{ map { $_ => $merge->{at_first}->{wallets}->{$_} =~ /(\d+)/ } grep { $in_target{wallets}->{$_} } keys %{ $w{wallets} } },
 	'records: rows that were replaced');
 is($merge->sql('one', qq{SELECT count(*) FROM realm.arena_ranks AS a JOIN west.arena_ranks AS s USING (mark)
-		WHERE a.rank <> s.rank AND NOT EXISTS (SELECT FROM snowflake_merge_records AS r WHERE r.run = $run AND r.policy = 'order'
-			AND r."constraint" = 'arena_ranks_season_id_rank_key' AND r.old_value = s.rank::text AND r.new_value = a.rank::text)}),
+		WHERE a.rank <> s.rank AND NOT EXISTS (SELECT FROM snowflake_migrate.records AS r WHERE r.run = $run AND r.policy = 'rerank'
+			AND r.constraint_name = 'arena_ranks_season_id_rank_key' AND r.old_value = s.rank::text AND r.new_value = a.rank::text)}),
 	0, 'records: ranks that were numbered anew');
 is(reported($run, 'East', 'chat'), scalar(keys %{ $e{chat} }), 'report: rows of a table');
 
@@ -376,13 +376,13 @@ $merge->refuses('one', $merge->call_sql(nodes => [ 13, 14 ]), qr/already/, 'the 
 # One after the other, in two runs; the second from views, as somebody may write them to adapt what is older.
 $merge->ready('two');
 $merge->sql('two', 'CREATE SCHEMA seen', (map { "CREATE VIEW seen.$_ AS SELECT * FROM west.$_" } map { Snowflake::Merge::quoted($_) } sort keys %w),
-	'ALTER VIEW seen.accounts RENAME fax TO facsimile', q{SELECT snowflake_merge_table('realm.accounts', 'copy', ignored_columns => '{facsimile}')});
+	'ALTER VIEW seen.accounts RENAME fax TO facsimile', q{SELECT snowflake_migrate.declare_table('realm.accounts', 'copy', ignored_columns => '{facsimile}')});
 $merge->call('two', sources => ['East'], nodes => [11]);
 $merge->is_merged('two', 'one source', ['East']);
 $merge->refuses('two', $merge->call_sql(sources => ['seen'], nodes => [11]), qr/\b11\b/, 'a node number that is used');
 $merge->call('two', sources => ['seen'], nodes => [12]);
 $merge->is_merged('two', 'another, seen through views', ['East'], ['west']);
-is($merge->sql('two', q{SELECT string_agg(state, ' ') FROM snowflake_merge_runs}), 'done done', 'both are done');
+is($merge->sql('two', q{SELECT string_agg(state, ' ') FROM snowflake_migrate.runs}), 'done done', 'both are done');
 
 # A tree, whose nodes are the same where their paths are.
 my $zones = 'zones (id serial PRIMARY KEY, within int REFERENCES %1$s.zones, name text NOT NULL, UNIQUE NULLS NOT DISTINCT (within, name))';
@@ -390,8 +390,8 @@ my $zones = 'zones (id serial PRIMARY KEY, within int REFERENCES %1$s.zones, nam
 $merge->sql('two', (map { ("CREATE SCHEMA $_", sprintf("CREATE TABLE %1\$s.$zones", $_)) } qw(forest glade)),
 	q{INSERT INTO forest.zones (within, name) VALUES (NULL, 'a'), (1, 'b'), (2, 'c'), (3, 'd')},
 	q{INSERT INTO glade.zones (within, name) VALUES (NULL, 'other'), (NULL, 'a'), (1, 'b'), (2, 'b'), (4, 'c'), (4, 'x'), (5, 'd'), (7, 'e')},
-	q{SELECT count(*) FROM snowflake_adopt('{forest.zones}', '{id}')},
-	q{SELECT snowflake_merge_table('forest.zones', 'match', '{within,name}')},
+	q{SELECT count(*) FROM snowflake_migrate.adopt('{forest.zones}', '{id}')},
+	q{SELECT snowflake_migrate.declare_table('forest.zones', 'match', '{within,name}')},
 	$merge->call_sql(sources => ['glade'], target => 'forest', nodes => [13]));
 is($merge->sql('two', q{WITH RECURSIVE p (id, path) AS (
 			SELECT id, name FROM forest.zones WHERE within IS NULL

@@ -14,8 +14,8 @@ my $merge = Snowflake::Merge->new;
 my $server = $merge->server;
 my $batch_size = 20;
 my $statement = $merge->call_sql(batch_size => $batch_size);
-my $done = q{(SELECT coalesce(sum(rows_done), 0) FROM snowflake_merge_progress)};
-my $to_do = q{(SELECT coalesce(sum(rows_to_do), 0) FROM snowflake_merge_progress)};
+my $done = q{(SELECT coalesce(sum(rows_done), 0) FROM snowflake_migrate.progress)};
+my $to_do = q{(SELECT coalesce(sum(rows_to_do), 0) FROM snowflake_migrate.progress)};
 
 # Without a disturbance.
 $merge->ready($_) foreach qw(quiet killed torn);
@@ -30,13 +30,13 @@ sub as_undisturbed
 {
 	my ($database, $name) = @_;
 
-	is($merge->sql($database, q{SELECT string_agg(state, ' ') FROM snowflake_merge_runs}), 'done', "$name: one run, which is done");
-	is($merge->sql($database, 'SELECT * FROM snowflake_merge_verify((SELECT run FROM snowflake_merge_runs))'), '', "$name: it is verified");
+	is($merge->sql($database, q{SELECT string_agg(state, ' ') FROM snowflake_migrate.runs}), 'done', "$name: one run, which is done");
+	is($merge->sql($database, 'SELECT * FROM snowflake_migrate.verify((SELECT run FROM snowflake_migrate.runs))'), '', "$name: it is verified");
 	$merge->is_merged($database, $name);
 	is_deeply($merge->natural($database), $merge->natural('quiet'), "$name: rows as of an undisturbed merge");
 	is_deeply($merge->counts($database), $merge->counts('quiet'), "$name: as many");
 	is_deeply($merge->policed($database), $merge->policed('quiet'), "$name: what the policies made of them too");
-	is($merge->sql($database, 'SELECT run FROM snowflake_merge_runs'), $merge->call($database, batch_size => $batch_size), "$name: it is not repeated");
+	is($merge->sql($database, 'SELECT run FROM snowflake_migrate.runs'), $merge->call($database, batch_size => $batch_size), "$name: it is not repeated");
 	return;
 }
 
@@ -105,7 +105,7 @@ sub disturb
 	$holder->quit;
 	ok(!$merge->finish_merge($call), "$name: the call fails");
 	like($call->{err}, $error, "$name: it says why");
-	is($merge->sql('torn', 'SELECT count(*) FROM snowflake_merge_runs WHERE finished_at IS NULL'), 1, "$name: the run is not finished");
+	is($merge->sql('torn', 'SELECT count(*) FROM snowflake_migrate.runs WHERE finished_at IS NULL'), 1, "$name: the run is not finished");
 	$merge->sql('torn', 'TRUNCATE watch.stops');
 	return;
 }

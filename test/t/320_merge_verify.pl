@@ -1,4 +1,4 @@
-# What snowflake_merge_verify() must not pass: each damage that a merge could do, done to one that is right.
+# What snowflake_migrate.verify() must not pass: each damage that a merge could do, done to one that is right.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,7 +20,7 @@ sub passes
 {
 	my ($name) = @_;
 
-	is($merge->sql('one', "SELECT * FROM snowflake_merge_verify($run)"), '', "passed: $name");
+	is($merge->sql('one', "SELECT * FROM snowflake_migrate.verify($run)"), '', "passed: $name");
 	return;
 }
 
@@ -29,7 +29,7 @@ sub finds
 {
 	my ($name, $table, @statements) = @_;
 	my $found = $merge->sql('one', 'BEGIN', 'SET LOCAL session_replication_role = replica', @statements, 'SAVEPOINT damaged',
-		qq{SELECT concat_ws(' ', source, "table", problem, count, example) FROM snowflake_merge_verify($run) ORDER BY "table" !~ '$table'}, 'ROLLBACK');
+		qq{SELECT concat_ws(' ', source, relation, problem, count, example) FROM snowflake_migrate.verify($run) ORDER BY relation !~ '$table'}, 'ROLLBACK');
 
 	like($found, qr/^[^\n]*\b$table\b/, "found: $name");
 	note($found);
@@ -135,7 +135,7 @@ sub doubled
 finds('a mail twice', 'mail', doubled('snowflake_encode(sent_at, 11, 4000)'));
 finds(q(a mail twice, with an id of the server's), 'mail', doubled('snowflake_nextval()'));
 # When the target has been opened again, nothing tells such a row from a new one.
-finds('a friendship more', 'friendships', q{UPDATE snowflake_merge_runs SET state = 'verifying'},
+finds('a friendship more', 'friendships', q{UPDATE snowflake_migrate.runs SET state = 'verifying'},
 	"INSERT INTO realm.friendships SELECT min(lo), $id_two, '2020-01-01' FROM realm.friendships WHERE lo <> $id_two");
 finds('a row without a key twice', 'Guild Log',
 	'INSERT INTO realm."Guild Log" SELECT * FROM realm."Guild Log" WHERE ' . one_of('"Guild Log"', 'actor_id', 'true'));

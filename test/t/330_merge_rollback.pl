@@ -18,22 +18,22 @@ my $before = $merge->checksums('done');
 # Rows that nothing tells from others stay, which must be asked for.
 my $run = $merge->call('keyless', sources => ['west'], nodes => [11]);
 
-$merge->refuses('keyless', "CALL snowflake_merge_rollback($run)", qr/Guild Log/, 'a table without a key');
-$merge->refuses('keyless', "CALL snowflake_merge_rollback($run, force => true)", qr/Guild Log/, 'a table without a key, whose rows refer to others');
-is($merge->sql('keyless', "SELECT state FROM snowflake_merge_runs WHERE run = $run"), 'done', 'a table without a key: nothing was done');
+$merge->refuses('keyless', "CALL snowflake_migrate.rollback($run)", qr/Guild Log/, 'a table without a key');
+$merge->refuses('keyless', "CALL snowflake_migrate.rollback($run, force => true)", qr/Guild Log/, 'a table without a key, whose rows refer to others');
+is($merge->sql('keyless', "SELECT state FROM snowflake_migrate.runs WHERE run = $run"), 'done', 'a table without a key: nothing was done');
 $merge->sql('keyless', 'DELETE FROM realm."Guild Log" WHERE guild_id > 1000000 OR actor_id > 1000000');
 
 my $log = $merge->checksums('keyless')->{'Guild Log'};
 
-$merge->sql('keyless', "CALL snowflake_merge_rollback($run, force => true)");
+$merge->sql('keyless', "CALL snowflake_migrate.rollback($run, force => true)");
 is_deeply($merge->checksums('keyless'), { %$before, 'Guild Log' => $log }, 'a table without a key: all else is as before');
-$merge->sql($_, q{SELECT snowflake_merge_table('realm."Guild Log"', 'ignore')}) foreach qw(done unfinished);
+$merge->sql($_, q{SELECT snowflake_migrate.declare_table('realm."Guild Log"', 'ignore')}) foreach qw(done unfinished);
 
 sub rolled_back
 {
 	my ($database, $run, $name) = @_;
 
-	is($merge->sql($database, "SELECT state FROM snowflake_merge_runs WHERE run = $run"), 'rolled back', "$name: its state");
+	is($merge->sql($database, "SELECT state FROM snowflake_migrate.runs WHERE run = $run"), 'rolled back', "$name: its state");
 	is_deeply($merge->checksums($database), $before, "$name: the target is as before");
 	is($merge->sql($database, 'SELECT count(*) FROM watch.fired'), 0, "$name: no trigger has fired");
 	is($merge->sql($database, q{SELECT count(*) FROM pg_trigger WHERE tgenabled NOT IN ('O', 'A')}), 0, "$name: no trigger is disabled");
@@ -48,7 +48,7 @@ my $call = $merge->start_merge('done', $merge->call_sql, user => 'merger');
 ok($merge->finish_merge($call), 'merged') or diag($call->{err});
 
 ($run) = $call->{out} =~ /^(\d+)$/m;
-$call = $merge->start_merge('done', "CALL snowflake_merge_rollback($run)", user => 'merger');
+$call = $merge->start_merge('done', "CALL snowflake_migrate.rollback($run)", user => 'merger');
 ok($merge->finish_merge($call), 'taken back') or diag($call->{err});
 rolled_back('done', $run, 'taken back');
 $merge->refuses('done', $merge->call_sql, qr/\b1[12]\b/, 'the same node numbers again');
@@ -86,7 +86,7 @@ foreach my $case (
 
 	my $with = $merge->checksums('done');
 
-	$merge->refuses('done', "CALL snowflake_merge_rollback($run)", qr/\b$table\b/, "a newer row in $table");
+	$merge->refuses('done', "CALL snowflake_migrate.rollback($run)", qr/\b$table\b/, "a newer row in $table");
 	is_deeply($merge->checksums('done'), $with, "a newer row in $table: nothing was done");
 	$merge->sql('done', $undo);
 }
@@ -97,10 +97,10 @@ is_deeply($merge->checksums('done'), $merged, 'newer rows are gone');
 $merge->sql('done', q{UPDATE realm.players SET level = 99 WHERE mark = 'Ep0002'},
 	q{UPDATE realm.wallets SET coins = 5 WHERE mark = (SELECT min(mark) FROM realm.wallets WHERE mark ~ '^E' AND account_id < 1000000)},
 	'TRUNCATE watch.fired');
-$merge->refuses('done', "CALL snowflake_merge_rollback($run)", qr/players/, 'a row that was changed');
-$merge->refuses('done', "CALL snowflake_merge_rollback($run)", qr/wallets/, 'a replaced row that was changed');
-is($merge->sql('done', "SELECT state FROM snowflake_merge_runs WHERE run = $run"), 'done', 'a row that was changed: nothing was done');
-$merge->sql('done', "CALL snowflake_merge_rollback($run, force => true)");
+$merge->refuses('done', "CALL snowflake_migrate.rollback($run)", qr/players/, 'a row that was changed');
+$merge->refuses('done', "CALL snowflake_migrate.rollback($run)", qr/wallets/, 'a replaced row that was changed');
+is($merge->sql('done', "SELECT state FROM snowflake_migrate.runs WHERE run = $run"), 'done', 'a row that was changed: nothing was done');
+$merge->sql('done', "CALL snowflake_migrate.rollback($run, force => true)");
 rolled_back('done', $run, 'taken back by force');
 $merge->refuses('done', $merge->call_sql(nodes => [ 11, 33 ]), qr/\b11\b/, 'a node number of the first run');
 $merge->refuses('done', $merge->call_sql(nodes => [ 33, 32 ]), qr/\b32\b/, 'a node number of the second run');
@@ -129,19 +129,19 @@ sub kill_rollback
 
 	my $holder = $merge->hold('unfinished');
 
-	kill_when($name, $Snowflake::Merge::stopped, "CALL snowflake_merge_rollback($run)");
+	kill_when($name, $Snowflake::Merge::stopped, "CALL snowflake_migrate.rollback($run)");
 	# Its session has ended with the server.
 	eval { $holder->quit };
 	$merge->sql('unfinished', 'TRUNCATE watch.stops');
 	return;
 }
 
-kill_when('an unfinished merge', '(SELECT sum(rows_done) FROM snowflake_merge_progress) >= ' . int(300 + rand 1000), $merge->call_sql(batch_size => 20));
-$run = $merge->sql('unfinished', 'SELECT run FROM snowflake_merge_runs');
-is($merge->sql('unfinished', "SELECT state FROM snowflake_merge_runs WHERE run = $run"), 'copying', 'an unfinished merge: its state');
+kill_when('an unfinished merge', '(SELECT sum(rows_done) FROM snowflake_migrate.progress) >= ' . int(300 + rand 1000), $merge->call_sql(batch_size => 20));
+$run = $merge->sql('unfinished', 'SELECT run FROM snowflake_migrate.runs');
+is($merge->sql('unfinished', "SELECT state FROM snowflake_migrate.runs WHERE run = $run"), 'copying', 'an unfinished merge: its state');
 kill_rollback('its rollback', 1);
 $merge->refuses('unfinished', $merge->call_sql, qr/roll/, 'to go on with a merge that is taken back');
-$merge->sql('unfinished', "CALL snowflake_merge_rollback($run)");
+$merge->sql('unfinished', "CALL snowflake_migrate.rollback($run)");
 rolled_back('unfinished', $run, 'an unfinished merge is taken back');
 
 # One that has only just begun: what it would have replaced is as it was.
@@ -151,16 +151,16 @@ my $holder = $merge->hold('unfinished');
 
 kill_when('a merge that has begun', $Snowflake::Merge::stopped, $merge->call_sql(batch_size => 1, nodes => [ 41, 42 ]));
 eval { $holder->quit };
-$run = $merge->sql('unfinished', 'SELECT max(run) FROM snowflake_merge_runs');
-$merge->sql('unfinished', 'TRUNCATE watch.stops', "CALL snowflake_merge_rollback($run)");
+$run = $merge->sql('unfinished', 'SELECT max(run) FROM snowflake_migrate.runs');
+$merge->sql('unfinished', 'TRUNCATE watch.stops', "CALL snowflake_migrate.rollback($run)");
 rolled_back('unfinished', $run, 'a merge that has begun is taken back');
 
 # A whole one, killed again and again while it is taken back.
 $run = $merge->call('unfinished', nodes => \@nodes);
 kill_rollback("rollback, kill $_", 4 - $_) foreach 1 .. 3;
-$merge->sql('unfinished', "CALL snowflake_merge_rollback($run)");
+$merge->sql('unfinished', "CALL snowflake_migrate.rollback($run)");
 rolled_back('unfinished', $run, 'a rollback that was killed');
-$server->psql('unfinished', "CALL snowflake_merge_rollback($run)");
+$server->psql('unfinished', "CALL snowflake_migrate.rollback($run)");
 rolled_back('unfinished', $run, 'once more');
 
 done_testing();

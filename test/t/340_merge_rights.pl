@@ -85,10 +85,10 @@ sub call
 	my (%params) = @_;
 
 	$node++;
-	return "CALL snowflake_merge('{camelot}', 'public', '{$node}'" . join('', map { ", $_ => $params{$_}" } sort keys %params) . ')';
+	return "CALL snowflake_migrate.merge('{camelot}', 'public', '{$node}'" . join('', map { ", $_ => $params{$_}" } sort keys %params) . ')';
 }
 
-my $check = q{SELECT concat_ws(' | ', severity, "table", object, problem, advice) FROM snowflake_merge_check('{camelot}', 'public')};
+my $check = q{SELECT concat_ws(' | ', severity, relation, object, problem, advice) FROM snowflake_migrate.check('{camelot}', 'public')};
 
 # As little as can be by default.
 foreach my $world ([ 'game', 'avalon', 1 ], [ 'camelot', 'camelot', 2 ])
@@ -111,19 +111,19 @@ run_file('game', 'adopt');
 my $before = contents();
 
 unlike(succeeds('check', $check), qr/^error/m, 'check: there is no error');
-is(succeeds('dry run', call(dry_run => 'true') . "\\gset\nSELECT state FROM snowflake_merge_runs"), 'dry run', 'dry run: its state');
+is(succeeds('dry run', call(dry_run => 'true') . "\\gset\nSELECT state FROM snowflake_migrate.runs"), 'dry run', 'dry run: its state');
 foreach my $time ('first', 'second')
 {
 	my $run = succeeds("$time merge", call(batch_size => 100));
 
-	is(succeeds("$time merge, progress", "SELECT bool_and(rows_done = rows_to_do) FROM snowflake_merge_progress WHERE run = $run"), 't', "$time merge: its progress");
-	is(succeeds("$time merge, report", "SELECT count(*) FROM snowflake_merge_report WHERE run = $run AND severity = 'error'"), 0, "$time merge: its report");
-	is(succeeds("$time merge, records", "SELECT count(*) > 0 FROM snowflake_merge_records WHERE run = $run"), 't', "$time merge: its records");
-	is(succeeds("$time merge, map", "SELECT count(*) > 0 FROM snowflake_merge_map WHERE run = $run"), 't', "$time merge: its map");
-	is(succeeds("$time merge, proof", "SELECT * FROM snowflake_merge_verify($run)"), '', "$time merge: its proof");
+	is(succeeds("$time merge, progress", "SELECT bool_and(rows_done = rows_to_do) FROM snowflake_migrate.progress WHERE run = $run"), 't', "$time merge: its progress");
+	is(succeeds("$time merge, report", "SELECT count(*) FROM snowflake_migrate.report WHERE run = $run AND severity = 'error'"), 0, "$time merge: its report");
+	is(succeeds("$time merge, records", "SELECT count(*) > 0 FROM snowflake_migrate.records WHERE run = $run"), 't', "$time merge: its records");
+	is(succeeds("$time merge, map", "SELECT count(*) > 0 FROM snowflake_migrate.map WHERE run = $run"), 't', "$time merge: its map");
+	is(succeeds("$time merge, proof", "SELECT * FROM snowflake_migrate.verify($run)"), '', "$time merge: its proof");
 	ok(contents() ne $before, "$time merge: rows are there");
-	succeeds("$time merge, taken back", "CALL snowflake_merge_rollback($run)");
-	is(succeeds("$time merge, runs", "SELECT state FROM snowflake_merge_runs WHERE run = $run"), 'rolled back', "$time merge: its state");
+	succeeds("$time merge, taken back", "CALL snowflake_migrate.rollback($run)");
+	is(succeeds("$time merge, runs", "SELECT state FROM snowflake_migrate.runs WHERE run = $run"), 'rolled back', "$time merge: its state");
 	ok(contents() eq $before, "$time merge: the target is as before");
 }
 
@@ -166,10 +166,10 @@ $server->safe_psql('game', q{
 	INSERT INTO west.wallets VALUES (1, 5), (2, 6);
 	INSERT INTO west.log VALUES (1, 1, 1), (2, 2, 2);
 	INSERT INTO west.ranks VALUES (2, 1);
-	SELECT snowflake_merge_policy('realm.heroes', 'heroes_name_key', 'keep_target'), snowflake_merge_policy('realm.wallets', 'wallets_pkey', 'keep_source'),
-		snowflake_merge_policy('realm.ranks', 'ranks_rank_key', 'order', 'hero'), snowflake_merge_policy('realm.here_alone', 'here_alone_pkey', 'keep_source'),
-		snowflake_merge_table('realm.left_alone', 'ignore'), snowflake_merge_table('realm.bans', 'ignore'), snowflake_merge_table('realm.notes', 'ignore'),
-		snowflake_merge_reference('realm.sightings', 'hero', 'realm.heroes'), snowflake_merge_reference('realm.wallets', 'owner', 'realm.heroes');
+	SELECT snowflake_migrate.declare_policy('realm.heroes', 'heroes_name_key', 'keep_target'), snowflake_migrate.declare_policy('realm.wallets', 'wallets_pkey', 'keep_source'),
+		snowflake_migrate.declare_policy('realm.ranks', 'ranks_rank_key', 'rerank', 'hero'), snowflake_migrate.declare_policy('realm.here_alone', 'here_alone_pkey', 'keep_source'),
+		snowflake_migrate.declare_table('realm.left_alone', 'ignore'), snowflake_migrate.declare_table('realm.bans', 'ignore'), snowflake_migrate.declare_table('realm.notes', 'ignore'),
+		snowflake_migrate.declare_reference('realm.sightings', 'hero', 'realm.heroes'), snowflake_migrate.declare_reference('realm.wallets', 'owner', 'realm.heroes');
 	ANALYZE});
 
 # All rights that are needed, and what the check makes of the lack of each: an error (e), a warning (w), or it fails itself (f).
@@ -189,38 +189,38 @@ my %use = (
 	'EXECUTE ON FUNCTION other.motto' => 'e',
 	'SELECT ON other.guilds' => 'e',
 	(map { ("SELECT ON west.$_" => 'e') } qw(heroes wallets log ranks)),
-	(map { my ($table, $rights) = @$_; map { my ($right, $use) = split /=/; ("$right ON snowflake_merge_$table" => $use) } split ' ', $rights }
-		[ runs => 'SELECT=f INSERT=f UPDATE=e' ], [ nodes => 'SELECT=f INSERT=e' ], [ report => 'SELECT=f INSERT=f DELETE=f' ],
-		[ records => 'SELECT=f INSERT=f UPDATE=f' ], [ plan_tables => 'SELECT=f INSERT=f UPDATE=e' ], [ plan_columns => 'SELECT=f INSERT=f' ],
-		[ plan_references => 'SELECT=f INSERT=f' ], [ plan_sources => 'SELECT=f INSERT=f UPDATE=f' ]),
-	'USAGE ON SEQUENCE snowflake_merge_run' => 'f',
-	'SELECT ON snowflake_merge_map' => 'f',
-	'EXECUTE ON FUNCTION snowflake_registry_reserve' => 'e',
+	(map { my ($table, $rights) = @$_; map { my ($right, $use) = split /=/; ("$right ON $table" => $use) } split ' ', $rights }
+		[ 'snowflake_migrate.runs' => 'SELECT=f INSERT=f UPDATE=e' ], [ 'snowflake_migrate.nodes' => 'SELECT=f INSERT=e' ], [ 'snowflake_migrate.report' => 'SELECT=f INSERT=f DELETE=f' ],
+		[ 'snowflake_migrate.records' => 'SELECT=f INSERT=f UPDATE=f' ], [ 'snowflake_migrate_internal.plan_tables' => 'SELECT=f INSERT=f UPDATE=e' ], [ 'snowflake_migrate_internal.plan_columns' => 'SELECT=f INSERT=f' ],
+		[ 'snowflake_migrate_internal.plan_references' => 'SELECT=f INSERT=f' ], [ 'snowflake_migrate_internal.plan_sources' => 'SELECT=f INSERT=f UPDATE=f' ]),
+	'USAGE ON SEQUENCE snowflake_migrate_internal.run_number' => 'f',
+	'SELECT ON snowflake_migrate.map' => 'f',
+	'EXECUTE ON FUNCTION snowflake_internal.set_aside' => 'e',
 );
 
-$server->safe_psql('game', join '', 'REVOKE ALL ON ALL TABLES IN SCHEMA public FROM merger;', map { "GRANT $_ TO merger;" } sort keys %use);
+$server->safe_psql('game', join '', 'REVOKE ALL ON ALL TABLES IN SCHEMA public, snowflake_migrate, snowflake_migrate_internal FROM merger;', map { "GRANT $_ TO merger;" } sort keys %use);
 
 # Merges and verifies, or takes back: what went wrong, empty if nothing did.
 sub merged
 {
 	$node++;
 
-	my ($status, $out, $err) = as_merger("CALL snowflake_merge('{west}', 'realm', '{$node}') \\gset
-		SELECT problem FROM snowflake_merge_verify(:run);");
+	my ($status, $out, $err) = as_merger("CALL snowflake_migrate.merge('{west}', 'realm', '{$node}') \\gset
+		SELECT problem FROM snowflake_migrate.verify(:run);");
 
 	return $status == 0 && $out eq '' ? '' : "$out$err";
 }
 
-my $last_run = "(SELECT max(run) FROM snowflake_merge_runs WHERE target = 'realm' AND state <> 'dry run')";
+my $last_run = "(SELECT max(run) FROM snowflake_migrate.runs WHERE target = 'realm' AND state <> 'dry run')";
 
 sub taken_back
 {
-	my ($status, $out, $err) = as_merger("SELECT $last_run AS run \\gset\nCALL snowflake_merge_rollback(:run);");
+	my ($status, $out, $err) = as_merger("SELECT $last_run AS run \\gset\nCALL snowflake_migrate.rollback(:run);");
 
 	return $status == 0 ? '' : $err;
 }
 
-my $small_check = q{SELECT concat_ws(' | ', severity, "table", object, problem, advice) FROM snowflake_merge_check('{west}', 'realm') WHERE severity <> 'info'};
+my $small_check = q{SELECT concat_ws(' | ', severity, relation, object, problem, advice) FROM snowflake_migrate.check('{west}', 'realm') WHERE severity <> 'info'};
 my $all_of_realm = q{SELECT array_agg(h ORDER BY id) FROM realm.heroes AS h; SELECT array_agg(w ORDER BY owner) FROM realm.wallets AS w;
 	SELECT array_agg(r ORDER BY hero) FROM realm.ranks AS r; SELECT count(*) FROM realm.log};
 my $at_first = $server->safe_psql('game', $all_of_realm);
@@ -246,7 +246,7 @@ foreach my $right (sort keys %use)
 	{
 		isnt($problem, '', "without $right: the merge is refused");
 		like($problem, qr/permission denied|cannot merge the schemas as they are/, "without $right: it says why");
-		is($server->safe_psql('game', "SELECT count(*) FROM snowflake_merge_runs WHERE state IN ('copying', 'verifying', 'done')"), 0, "without $right: nothing has begun");
+		is($server->safe_psql('game', "SELECT count(*) FROM snowflake_migrate.runs WHERE state IN ('copying', 'verifying', 'done')"), 0, "without $right: nothing has begun");
 	}
 	else
 	{
@@ -255,7 +255,7 @@ foreach my $right (sort keys %use)
 		if ($found =~ /could not be taken back/)
 		{
 			like($problem, qr/permission denied/, "without $right: it can't be taken back");
-			is($server->safe_psql('game', "SELECT state FROM snowflake_merge_runs WHERE run = $last_run"), 'done', "without $right: it is not begun to be taken back");
+			is($server->safe_psql('game', "SELECT state FROM snowflake_migrate.runs WHERE run = $last_run"), 'done', "without $right: it is not begun to be taken back");
 		}
 		else
 		{

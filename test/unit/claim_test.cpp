@@ -930,7 +930,7 @@ struct Reserving
 	Verdict		verdict;
 
 	Reserving(const Claim &claim, int64_t until, const RegistryTime &registry = settled)
-		: verdict(decide_reservation(claim, registry, me, until, &next))
+		: verdict(decide_set_aside(claim, registry, me, until, &next))
 	{
 	}
 };
@@ -942,7 +942,7 @@ TEST(NumberReservation, of_a_number_that_nobody_had_is_a_claim_without_a_holder)
 	ASSERT_EQ(reserving.verdict, Verdict::write);
 	EXPECT_TRUE(are_equal(reserving.next, {7, 1, 500, false, settled.clock_us, nobody, 0}));
 	EXPECT_EQ(reserving.next.holder.port, me.port);
-	EXPECT_TRUE(is_reservation(reserving.next));
+	EXPECT_TRUE(is_set_aside(reserving.next));
 }
 
 TEST(NumberReservation, lies_below_whatever_is_granted_later)
@@ -988,14 +988,14 @@ TEST(NumberReservation, is_told_from_all_that_had_a_holder)
 	Granting	granting(unknown_claim, issued(500));
 	Claim		next{};
 
-	EXPECT_FALSE(is_reservation(unknown_claim));
-	EXPECT_FALSE(is_reservation(granting.next));
+	EXPECT_FALSE(is_set_aside(unknown_claim));
+	EXPECT_FALSE(is_set_aside(granting.next));
 	ASSERT_TRUE(decide_release(granting.next, me, 400, granting.grant, &next));
-	EXPECT_FALSE(is_reservation(next));
+	EXPECT_FALSE(is_set_aside(next));
 	ASSERT_TRUE(decide_release(unknown_claim, me, 400, granting.grant, &next));
-	EXPECT_FALSE(is_reservation(next));
+	EXPECT_FALSE(is_set_aside(next));
 	ASSERT_TRUE(decide_assertion(unknown_claim, granting.grant, &next));
-	EXPECT_FALSE(is_reservation(next));
+	EXPECT_FALSE(is_set_aside(next));
 }
 
 /*

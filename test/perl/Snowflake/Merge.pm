@@ -134,10 +134,10 @@ my @declarations = (
 	q{policy('{t}.wallets', 'wallets_pkey', 'keep_source')},
 	q{policy('{t}."Select"', 'Select_pkey', 'keep_target')},
 	q{policy('{t}.players', 'players_name_key', 'suffix', '_{source}')},
-	q{policy('{t}.players', 'players_account_id_slot_key', 'order', 'created_at, mark')},
+	q{policy('{t}.players', 'players_account_id_slot_key', 'rerank', 'created_at, mark')},
 	q{policy('{t}.guilds', 'guilds_name', 'suffix', ' ({source})')},
 	q{policy('{t}.items', 'items_pkey', 'renumber')},
-	q{policy('{t}.arena_ranks', 'arena_ranks_season_id_rank_key', 'order', 'rating DESC, mark')},
+	q{policy('{t}.arena_ranks', 'arena_ranks_season_id_rank_key', 'rerank', 'rating DESC, mark')},
 	q{policy('{t}.titles', 'titles_title_key', 'skip')},
 );
 
@@ -255,7 +255,7 @@ sub load
 	my ($host, $port) = ($self->{far}->host, $self->{far}->port);
 
 	$self->{realm}->safe_psql('postgres', "CREATE DATABASE $database");
-	$self->sql($database, 'CREATE EXTENSION snowflake', 'CREATE EXTENSION postgres_fdw',
+	$self->sql($database, 'CREATE EXTENSION snowflake_migrate CASCADE', 'CREATE EXTENSION postgres_fdw',
 		$self->world_sql('realm', 'realm'), $self->world_sql('west', 'west'),
 		'CREATE TABLE west.legacy_notes (id serial PRIMARY KEY, note text)',
 		q{INSERT INTO west.legacy_notes (note) VALUES ('of no use')},
@@ -353,17 +353,7 @@ sub allow_merger
 		'GRANT SELECT ON ALL TABLES IN SCHEMA west, "East" TO merger',
 		'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA realm TO merger',
 		'GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA realm TO merger',
-		"GRANT CREATE ON DATABASE $database TO merger",
-		q{DO $$ DECLARE t regclass; BEGIN
-			FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace
-				AND relname LIKE 'snowflake\_merge\_%' AND relkind IN ('r', 'v')
-			LOOP
-				EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO merger', t);
-			END LOOP;
-		END $$},
-		'GRANT USAGE ON SEQUENCE snowflake_merge_run TO merger',
-		'GRANT EXECUTE ON FUNCTION snowflake_registry_reserve TO merger',
-		'GRANT SET ON PARAMETER session_replication_role TO merger',
+		"SELECT snowflake_migrate.grant_to('merger')",
 		"CREATE USER MAPPING FOR merger SERVER far OPTIONS (user '$self->{user}', password_required 'false')");
 	return;
 }
@@ -374,7 +364,7 @@ sub adopt
 	my $tables = join ', ', map { "realm.$_" } @adopted;
 	my $columns = join ', ', map { 'id' } @adopted;
 
-	return $self->sql($database, "SELECT count(*) FROM snowflake_adopt('{$tables}', '{$columns}')");
+	return $self->sql($database, "SELECT count(*) FROM snowflake_migrate.adopt('{$tables}', '{$columns}')");
 }
 
 # All declarations, or those that match.
@@ -382,7 +372,7 @@ sub declare
 {
 	my ($self, $database, $pattern) = @_;
 
-	$self->sql($database, map { 'SELECT snowflake_merge_' . s/\{t\}/realm/gr } grep { !defined $pattern || /$pattern/ } @declarations);
+	$self->sql($database, map { 'SELECT snowflake_migrate.declare_' . s/\{t\}/realm/gr } grep { !defined $pattern || /$pattern/ } @declarations);
 	return;
 }
 
@@ -422,7 +412,7 @@ sub call_sql
 	my $target = $params{target} // 'realm';
 	my $rest = join '', map { ", $_ => $params{$_}" } grep { exists $params{$_} } qw(batch_size dry_run);
 
-	return "CALL snowflake_merge(ARRAY[$names]::name[], '$target', ARRAY[$numbers]$rest)";
+	return "CALL snowflake_migrate.merge(ARRAY[$names]::name[], '$target', ARRAY[$numbers]$rest)";
 }
 
 # Merges; the number of the run.

@@ -46,9 +46,7 @@ sub install
 		CREATE EXTENSION snowflake SCHEMA "Our ids";
 		ALTER DATABASE postgres SET search_path = public, "Our ids";
 		CREATE ROLE keeper LOGIN;
-		GRANT USAGE ON SCHEMA "Our ids" TO keeper});
-	$self->safe_psql('postgres', q{
-		GRANT EXECUTE ON FUNCTION snowflake_registry_read, snowflake_registry_list, snowflake_registry_write TO keeper});
+		GRANT EXECUTE ON FUNCTION snowflake_internal.registry_read, snowflake_internal.registry_list, snowflake_internal.registry_write TO keeper});
 	$self->settle;
 	$self->{installed} = 1;
 	return;

@@ -1,4 +1,4 @@
-# Node numbers that are reserved in a registry for ids that are made at once, as a
+# Node numbers that are set aside in a registry for ids that are made at once, as a
 # merge makes them: never one that was claimed, and whoever is granted one later
 # makes ids above all of them.
 
@@ -24,25 +24,26 @@ my $holder = Snowflake::Holder->new('holder', registry => $registry);
 my $later = Snowflake::Holder->new('later', registry => $registry);
 
 $_->init foreach $holder, $later;
-$holder->configure('snowflake.node_id' => 1);
+# It must not lose its claim on a slow machine; the other is to lose its own.
+$holder->configure('snowflake.node_id' => 1, 'snowflake.claim_window' => '5min');
 $holder->begin;
 $holder->held;
 
 my $shown = 'postgresql://' . Snowflake::Registry::escape($registry->host) . ':' . $registry->port . '/postgres';
 
 # Reserves a number on a server.
-sub reserve
+sub set_aside
 {
 	my ($server, $node, $until) = @_;
 
-	return $server->value("snowflake_registry_reserve($node, '$until')");
+	return $server->value("snowflake_internal.set_aside($node, '$until')");
 }
 
-sub refuses_to_reserve
+sub refuses_to_set_aside
 {
 	my ($server, $node, $until, $pattern, $name) = @_;
 
-	$server->refuses("SELECT snowflake_registry_reserve($node, '$until')", $pattern, $name);
+	$server->refuses("SELECT snowflake_internal.set_aside($node, '$until')", $pattern, $name);
 	return;
 }
 
@@ -71,67 +72,67 @@ sub start_anew
 
 my $until = soon('20 s');
 
-is(reserve($holder, 50, '-infinity'), 't', 'a number that nobody had can be reserved');
-is($registry->claim(50, 'count(*)'), 0, 'to ask is not to reserve');
-is(reserve($holder, 50, $until), 't', 'it is reserved');
+is(set_aside($holder, 50, '-infinity'), 't', 'a number that nobody had can be set aside');
+is($registry->claim(50, 'count(*)'), 0, 'to ask is not to set aside');
+is(set_aside($holder, 50, $until), 't', 'it is set aside');
 
-my $reserved = $registry->claim(50, 'registry_group, state, granted_until, generation, host, port, data_directory');
+my $set_aside = $registry->claim(50, 'registry_group, state, granted_until, generation, host, port, data_directory');
 
-is($reserved, join('|', 'default', 'free', $until, 1, hostname(), $holder->port, $holder->data_dir), 'the registry shows it: nobody holds it, up to when, and who reserved it');
-is(reserve($holder, 50, $until), 't', 'a call that is repeated');
-is($registry->claim(50, 'registry_group, state, granted_until, generation, host, port, data_directory'), $reserved, 'changes nothing');
-is($holder->value(q{snowflake_registry_reserve(50, NULL) IS NULL}), 't', 'no time, no reservation');
+is($set_aside, join('|', 'default', 'free', $until, 1, hostname(), $holder->port, $holder->data_dir), 'the registry shows it: nobody holds it, up to when, and who set it aside it');
+is(set_aside($holder, 50, $until), 't', 'a call that is repeated');
+is($registry->claim(50, 'registry_group, state, granted_until, generation, host, port, data_directory'), $set_aside, 'changes nothing');
+is($holder->value(q{snowflake_internal.set_aside(50, NULL) IS NULL}), 't', 'no time, nothing set aside');
 
 # Also in a transaction that is rolled back; and times before all ids.
-$holder->safe_psql('postgres', "BEGIN; SELECT snowflake_registry_reserve(51, '1900-01-01'); ROLLBACK");
+$holder->safe_psql('postgres', "BEGIN; SELECT snowflake_internal.set_aside(51, '1900-01-01'); ROLLBACK");
 is($registry->claim(51, 'state, granted_until = to_timestamp(0)'), 'free|t', 'a rollback does not take it back');
 
-my $reserved_detail = qr/DETAIL: .*Registry "\Q$shown\E", group "default": reserved by \S+:@{[ $holder->port ]}, \Q${\ $holder->data_dir }\E, up to 20\d\d-.*\.\nHINT: .*never used/;
+my $set_aside_detail = qr/DETAIL: .*Registry "\Q$shown\E", group "default": set aside by \S+:@{[ $holder->port ]}, \Q${\ $holder->data_dir }\E, up to 20\d\d-.*\.\nHINT: .*never used/;
 
-refuses_to_reserve($holder, 50, soon('21 s'), qr/ERROR: .*node number 50 was claimed in the registry\n$reserved_detail/, 'up to another time');
-refuses_to_reserve($holder, 50, '-infinity', qr/ERROR: .*node number 50 was claimed in the registry\n$reserved_detail/, 'a number that is reserved can be reserved no more');
+refuses_to_set_aside($holder, 50, soon('21 s'), qr/ERROR: .*node number 50 was claimed in the registry\n$set_aside_detail/, 'up to another time');
+refuses_to_set_aside($holder, 50, '-infinity', qr/ERROR: .*node number 50 was claimed in the registry\n$set_aside_detail/, 'a number that is set aside can be set aside no more');
 
 # Whoever is granted it later makes ids above all of that.
 $later->configure('snowflake.node_id' => 50, 'snowflake.max_drift' => '1min');
 $later->begin;
 $later->held;
 my ($id) = $later->take(1);
-is($later->value("snowflake_node($id) || ' ' || (snowflake_timestamp($id) >= '$until')"), '50 true', 'a later holder makes ids above what was reserved');
+is($later->value("snowflake_node($id) || ' ' || (snowflake_timestamp($id) >= '$until')"), '50 true', 'a later holder makes ids above what was set aside');
 
-refuses_to_reserve($holder, 50, $until, qr/node number 50 was claimed in the registry\nDETAIL: .*: held by \S+:@{[ $later->port ]}, \Q${\ $later->data_dir }\E, up to 20\d\d-/, 'a number that is held');
+refuses_to_set_aside($holder, 50, $until, qr/node number 50 was claimed in the registry\nDETAIL: .*: held by \S+:@{[ $later->port ]}, \Q${\ $later->data_dir }\E, up to 20\d\d-/, 'a number that is held');
 $later->stop('immediate');
 $registry->wait_for_claim(50, q{state = 'expired'});
-refuses_to_reserve($holder, 50, $until, qr/node number 50 was claimed in the registry\nDETAIL: .*: last held by \S+:@{[ $later->port ]}, /, 'a number whose holder is dead');
+refuses_to_set_aside($holder, 50, $until, qr/node number 50 was claimed in the registry\nDETAIL: .*: last held by \S+:@{[ $later->port ]}, /, 'a number whose holder is dead');
 $later->start;
 $later->held;
 $later->stop;
 is($registry->claim(50, 'state'), 'free', 'the number was given back');
-refuses_to_reserve($holder, 50, $registry->claim(50, 'granted_until'), qr/node number 50 was claimed in the registry\nDETAIL: .*: ids were made with it up to 20\d\d-/, 'a number that was held once');
-refuses_to_reserve($holder, 1, $until, qr/node number 1 was claimed in the registry\nDETAIL: .*: held by \S+:@{[ $holder->port ]}, /, 'the number of the server itself');
+refuses_to_set_aside($holder, 50, $registry->claim(50, 'granted_until'), qr/node number 50 was claimed in the registry\nDETAIL: .*: ids were made with it up to 20\d\d-/, 'a number that was held once');
+refuses_to_set_aside($holder, 1, $until, qr/node number 1 was claimed in the registry\nDETAIL: .*: held by \S+:@{[ $holder->port ]}, /, 'the number of the server itself');
 is($holder->stat('claim'), 'held', 'the server keeps its own');
 $holder->take(10);
 
 # What can't be.
-refuses_to_reserve($holder, 52, soon('2 h'), qr/could not reserve node number 52\nDETAIL: .*it grants nothing further past its clock, which reads .*, than /, 'too far ahead');
-refuses_to_reserve($holder, 52, 'infinity', qr/could not reserve node number 52\nDETAIL: .*it grants nothing further past its clock/, 'for ever');
-refuses_to_reserve($holder, -1, $until, qr/node number -1 is out of range\nDETAIL: .*from 0 to 1023/, 'no node number');
-refuses_to_reserve($holder, 1024, $until, qr/node number 1024 is out of range/, 'a number that the layout has no room for');
+refuses_to_set_aside($holder, 52, soon('2 h'), qr/could not set aside node number 52\nDETAIL: .*it grants nothing further past its clock, which reads .*, than /, 'too far ahead');
+refuses_to_set_aside($holder, 52, 'infinity', qr/could not set aside node number 52\nDETAIL: .*it grants nothing further past its clock/, 'for ever');
+refuses_to_set_aside($holder, -1, $until, qr/node number -1 is out of range\nDETAIL: .*from 0 to 1023/, 'no node number');
+refuses_to_set_aside($holder, 1024, $until, qr/node number 1024 is out of range/, 'a number that the layout has no room for');
 is($registry->value('count(*) FROM snowflake_claims WHERE node NOT IN (1, 50, 51)'), 0, 'what is refused leaves nothing');
 
 $holder->safe_psql('postgres', 'CREATE ROLE somebody');
-my (undef, undef, $error) = $holder->psql('postgres', "SET ROLE somebody; SELECT snowflake_registry_reserve(52, '$until')");
-like($error, qr/permission denied for function snowflake_registry_reserve/, 'not for everybody');
-$holder->safe_psql('postgres', "GRANT EXECUTE ON FUNCTION snowflake_registry_reserve TO somebody; SET ROLE somebody; SELECT snowflake_registry_reserve(52, '$until')");
+my (undef, undef, $error) = $holder->psql('postgres', "SET ROLE somebody; SELECT snowflake_internal.set_aside(52, '$until')");
+like($error, qr/permission denied for function set_aside/, 'not for everybody');
+$holder->safe_psql('postgres', "GRANT EXECUTE ON FUNCTION snowflake_internal.set_aside TO somebody; SET ROLE somebody; SELECT snowflake_internal.set_aside(52, '$until')");
 is($registry->claim(52, 'granted_until'), $until, 'but for who has the right, and may not read the setting');
 
 # Each call has a connection of its own, which does not stay.
-is($holder->value('count(*) FILTER (WHERE snowflake_registry_reserve(n, clock_timestamp())) FROM generate_series(100, 119) AS n'), 20, 'many in one statement');
+is($holder->value('count(*) FILTER (WHERE snowflake_internal.set_aside(n, clock_timestamp())) FROM generate_series(100, 119) AS n'), 20, 'many in one statement');
 is($registry->value('count(*) FROM snowflake_claims WHERE node BETWEEN 100 AND 119'), 20, 'and they are there');
 $registry->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE usename = 'keeper'}) or die 'connections stay';
 pass('no connection stays but the keeper\'s');
 
-# Of two that reserve the same number one has it.
-my @racers = map { $holder->start_call("racer$_", "SELECT count(snowflake_registry_reserve(n, now())) FROM generate_series(200, 230) AS n") } 1, 2;
+# Of two that want the same number one has it.
+my @racers = map { $holder->start_call("racer$_", "SELECT count(snowflake_internal.set_aside(n, now())) FROM generate_series(200, 230) AS n") } 1, 2;
 my $failed = 0;
 
 foreach my $racer (@racers)
@@ -148,6 +149,7 @@ is($failed, 1, 'a race: one of two has a number');
 
 # Two realms and what becomes of them; the rows of one are older.
 $holder->safe_psql('postgres', q{
+	CREATE EXTENSION snowflake_migrate;
 	CREATE SCHEMA realm;
 	CREATE SCHEMA east;
 	CREATE SCHEMA west;
@@ -166,18 +168,18 @@ sub merges
 {
 	my ($nodes, $dry_run) = @_;
 
-	return "CALL snowflake_merge(ARRAY['east', 'west'], 'realm', ARRAY[$nodes], dry_run => " . ($dry_run ? 'true' : 'false') . ')';
+	return "CALL snowflake_migrate.merge(ARRAY['east', 'west'], 'realm', ARRAY[$nodes], dry_run => " . ($dry_run ? 'true' : 'false') . ')';
 }
 
-my $unreserved = 'count(*) FROM snowflake_claims WHERE node BETWEEN 300 AND 400';
+my $left = 'count(*) FROM snowflake_claims WHERE node BETWEEN 300 AND 400';
 
 $holder->refuses(merges('300, 50'), qr/ERROR: .*node number 50 was claimed in the registry\nDETAIL: .*: ids were made with it up to /, 'a merge with a number that was claimed');
-is($holder->value('(SELECT count(*) FROM realm.players) || \' \' || (SELECT count(*) FROM snowflake_merge_runs) || \' \' || (SELECT count(*) FROM snowflake_merge_nodes)'),
+is($holder->value('(SELECT count(*) FROM realm.players) || \' \' || (SELECT count(*) FROM snowflake_migrate.runs) || \' \' || (SELECT count(*) FROM snowflake_migrate.nodes)'),
 	'1 0 0', 'leaves nothing');
-is($registry->value($unreserved), 0, 'in the registry either');
+is($registry->value($left), 0, 'in the registry either');
 
 $holder->safe_psql('postgres', merges('300, 301', 1));
-is($registry->value($unreserved), 0, 'a dry run reserves nothing');
+is($registry->value($left), 0, 'a dry run sets nothing aside');
 $holder->refuses(merges('300, 50', 1), qr/node number 50 was claimed in the registry/, 'but it says what could not be');
 
 $holder->safe_psql('postgres', merges('300, 301'));
@@ -187,11 +189,11 @@ foreach my $node (300, 301)
 	my $newest = $holder->value("max(id) FROM realm.players WHERE snowflake_node(id) = $node");
 	my $fence = $registry->claim($node, 'granted_until');
 
-	is($registry->claim($node, 'state, generation'), 'free|1', "the merge has reserved $node");
-	is($holder->value("'$fence' >= snowflake_timestamp($newest) + interval '1 ms' AND '$fence' < clock_timestamp() AND '$fence' >= started_at FROM snowflake_merge_runs WHERE state = 'done'"),
+	is($registry->claim($node, 'state, generation'), 'free|1', "the merge has set $node aside");
+	is($holder->value("'$fence' >= snowflake_timestamp($newest) + interval '1 ms' AND '$fence' < clock_timestamp() AND '$fence' >= started_at FROM snowflake_migrate.runs WHERE state = 'done'"),
 		't', "up to above its newest id of $node");
 }
-refuses_to_reserve($holder, 300, '-infinity', qr/node number 300 was claimed/, 'for ever');
+refuses_to_set_aside($holder, 300, '-infinity', qr/node number 300 was claimed/, 'for ever');
 $later->configure('snowflake.node_id' => 300);
 $later->start;
 $later->held;
@@ -199,26 +201,26 @@ $later->held;
 cmp_ok($id, '>', $holder->value('max(id) FROM realm.players WHERE snowflake_node(id) = 300'), 'who has the number later makes ids above those of the merge');
 $later->stop;
 
-# What ends before it is complete reserves nothing.
+# What ends before it is complete sets nothing aside.
 $holder->safe_psql('postgres', q{
 	CREATE SCHEMA north;
 	CREATE TABLE north.players (id int PRIMARY KEY, nickname text);
 	CREATE TABLE north.items (id int PRIMARY KEY, player_id int);
 	INSERT INTO north.players VALUES (1, 'north 1')});
-$holder->refuses(q{CALL snowflake_merge(ARRAY['north'], 'realm', ARRAY[302])}, qr/cannot merge the schemas as they are/, 'a merge that is refused');
-is($registry->claim(302, 'count(*)'), 0, 'reserves nothing');
+$holder->refuses(q{CALL snowflake_migrate.merge(ARRAY['north'], 'realm', ARRAY[302])}, qr/cannot merge the schemas as they are/, 'a merge that is refused');
+is($registry->claim(302, 'count(*)'), 0, 'sets nothing aside');
 
-is($registry->value("snowflake_registry_reserve(50, '$until')"), 'f', 'a server that has no registry reserves nothing');
+is($registry->value("snowflake_internal.set_aside(50, '$until')"), 'f', 'a server that has no registry sets nothing aside');
 
 #
 # A registry that does not answer.
 #
 
-# A number that is reserved while the registry does not answer; returns the call when it waits.
+# A number that is set aside while the registry does not answer; returns the call when it waits.
 sub start_waiting
 {
 	my ($server, $node, @before) = @_;
-	my $call = $server->start_call('waiting', @before, "SELECT snowflake_registry_reserve($node, '$until')");
+	my $call = $server->start_call('waiting', @before, "SELECT snowflake_internal.set_aside($node, '$until')");
 
 	$server->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'waiting' AND wait_event_type = 'Extension'})
 	  or die 'it does not wait for the registry';
@@ -249,7 +251,7 @@ sub check_interrupts
 		ends_with($call, $ways{$way}, "$why: $way");
 	}
 	ends_with(start_waiting($server, 60, q{SET statement_timeout = '1s'}), qr/ERROR: .*canceling statement due to statement timeout/, "$why: statement_timeout");
-	ends_with(start_waiting($server, 60), qr/ERROR: .*could not reserve node number 60\nDETAIL: .*Registry ".*", group ".*": .*\.\n/, "$why: an end all the same");
+	ends_with(start_waiting($server, 60), qr/ERROR: .*could not set aside node number 60\nDETAIL: .*Registry ".*", group ".*": .*\.\n/, "$why: an end all the same");
 	return;
 }
 
@@ -288,15 +290,15 @@ for (my $tries = 5; $tries > 0 && !$is_dropped; $tries--)
 ok($is_dropped, 'name servers are silent: a database can be dropped meanwhile');
 $names->answer('127.0.0.1');
 $proxy->refuse;
-refuses_to_reserve($holder, 60, $until, qr/could not reserve node number 60\nDETAIL: .*Connection refused/, 'nobody is there');
+refuses_to_set_aside($holder, 60, $until, qr/could not set aside node number 60\nDETAIL: .*Connection refused/, 'nobody is there');
 $proxy->accept;
-$holder->poll_query_until('postgres', "SELECT snowflake_registry_reserve(60, '$until')") or die 'the number can not be reserved';
+$holder->poll_query_until('postgres', "SELECT snowflake_internal.set_aside(60, '$until')") or die 'the number can not be set aside';
 pass('a registry that is there again');
 
 # The answer to the write is lost, and the write is carried out all the same, after it was repeated.
 $registry->safe_psql('postgres', q{
 	CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NEW; END';
-	CREATE TRIGGER stop BEFORE INSERT ON "Our ids".snowflake_registry_claim FOR EACH ROW WHEN (NEW.node = 61) EXECUTE FUNCTION stop()});
+	CREATE TRIGGER stop BEFORE INSERT ON snowflake_internal.registry_claim FOR EACH ROW WHEN (NEW.node = 61) EXECUTE FUNCTION stop()});
 
 my $stopped = q{SELECT count(*) = %d FROM pg_stat_activity WHERE usename = 'keeper' AND wait_event = 'advisory'};
 my $lock = $registry->background_psql('postgres');
@@ -308,12 +310,12 @@ $proxy->cut;
 $registry->poll_query_until('postgres', sprintf $stopped, 2) or die 'nothing is written again';
 $lock->quit;
 $call->{run}->finish;
-is($call->{out} . $call->{err}, "t\n", 'an answer that is lost: it is reserved all the same');
+is($call->{out} . $call->{err}, "t\n", 'an answer that is lost: it is set aside all the same');
 is($registry->claim(61, 'generation, granted_until'), "1|$until", 'once');
 
 # Its table has another file: it may have forgotten who had what.
-$registry->safe_psql('postgres', 'VACUUM FULL "Our ids".snowflake_registry_claim');
-refuses_to_reserve($holder, 62, $until, qr/could not reserve node number 62\nDETAIL: .*it is new, restored or failed over, and grants nothing anew for 00:00:/, 'a registry that is not settled');
+$registry->safe_psql('postgres', 'VACUUM FULL snowflake_internal.registry_claim');
+refuses_to_set_aside($holder, 62, $until, qr/could not set aside node number 62\nDETAIL: .*it is new, restored or failed over, and grants nothing anew for 00:00:/, 'a registry that is not settled');
 $holder->stop;
 
 #
@@ -338,9 +340,9 @@ SKIP:
 	$holder->held;
 	$until = soon('20 s');
 
-	is(reserve($holder, 70, '-infinity'), 't', 'ZooKeeper: a number that nobody had can be reserved');
-	is(reserve($holder, 70, $until), 't', 'ZooKeeper: it is reserved');
-	is(reserve($holder, 70, $until), 't', 'ZooKeeper: a call that is repeated');
+	is(set_aside($holder, 70, '-infinity'), 't', 'ZooKeeper: a number that nobody had can be set aside');
+	is(set_aside($holder, 70, $until), 't', 'ZooKeeper: it is set aside');
+	is(set_aside($holder, 70, $until), 't', 'ZooKeeper: a call that is repeated');
 
 	wait_until('one session is left', sub { (() = $zookeeper->sessions) == 1 });
 	pass('ZooKeeper: no session stays but the keeper\'s');
@@ -348,22 +350,22 @@ SKIP:
 	my $until_us = $holder->value("(extract(epoch FROM timestamptz '$until') * 1000000)::bigint");
 
 	like($zookeeper->cli('get', '/ids/default/70'), qr/^generation 1\ngranted_until_us $until_us\nsince_us \d+\nnonce \nport @{[ $holder->port ]}\n/m, 'ZooKeeper: what it has');
-	refuses_to_reserve($holder, 70, soon('21 s'), qr/node number 70 was claimed in the registry\nDETAIL: .*: reserved by \S+:@{[ $holder->port ]}, /, 'ZooKeeper: up to another time');
-	refuses_to_reserve($holder, 1, $until, qr/node number 1 was claimed in the registry\nDETAIL: .*: held by \S+:@{[ $holder->port ]}, /, 'ZooKeeper: a number that is held');
-	refuses_to_reserve($holder, 71, soon('2 h'), qr/could not reserve node number 71\nDETAIL: .*it grants nothing further past its clock/, 'ZooKeeper: too far ahead');
+	refuses_to_set_aside($holder, 70, soon('21 s'), qr/node number 70 was claimed in the registry\nDETAIL: .*: set aside by \S+:@{[ $holder->port ]}, /, 'ZooKeeper: up to another time');
+	refuses_to_set_aside($holder, 1, $until, qr/node number 1 was claimed in the registry\nDETAIL: .*: held by \S+:@{[ $holder->port ]}, /, 'ZooKeeper: a number that is held');
+	refuses_to_set_aside($holder, 71, soon('2 h'), qr/could not set aside node number 71\nDETAIL: .*it grants nothing further past its clock/, 'ZooKeeper: too far ahead');
 	$later->configure('snowflake.node_id' => 70);
 	$later->start;
 	$later->held;
 	($id) = $later->take(1);
-	is($later->value("snowflake_node($id) || ' ' || (snowflake_timestamp($id) >= '$until')"), '70 true', 'ZooKeeper: a later holder makes ids above what was reserved');
+	is($later->value("snowflake_node($id) || ' ' || (snowflake_timestamp($id) >= '$until')"), '70 true', 'ZooKeeper: a later holder makes ids above what was set aside');
 	$later->stop;
 
 	$zookeeper->suspend;
 	check_interrupts($holder, 'ZooKeeper stands still');
 	$zookeeper->resume;
-	$holder->poll_query_until('postgres', "SELECT snowflake_registry_reserve(60, '$until')") or die 'the number can not be reserved';
+	$holder->poll_query_until('postgres', "SELECT snowflake_internal.set_aside(60, '$until')") or die 'the number can not be set aside';
 	$zookeeper->kill;
-	refuses_to_reserve($holder, 72, $until, qr/could not reserve node number 72\nDETAIL: .*: could not connect to ZooKeeper's server/, 'ZooKeeper is not there');
+	refuses_to_set_aside($holder, 72, $until, qr/could not set aside node number 72\nDETAIL: .*: could not connect to ZooKeeper's server/, 'ZooKeeper is not there');
 	$holder->stop;
 }
 

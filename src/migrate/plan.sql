@@ -6,27 +6,27 @@
  * schema of the run's own, snowflake_merge_RUN, which belongs to whoever merges.
  */
 
-CREATE SEQUENCE snowflake_merge_run;
+CREATE SEQUENCE snowflake_migrate_internal.run_number;
 
 /* A number whose schema is not there from a time when the extension was another. */
-CREATE FUNCTION snowflake_merge_new_run() RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.new_run() RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	run bigint;
 BEGIN
 	LOOP
-		run := nextval('@extschema@.snowflake_merge_run');
+		run := nextval('snowflake_migrate_internal.run_number');
 		IF to_regnamespace('snowflake_merge_' || run) IS NULL THEN
 			RETURN run;
 		END IF;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_new_run() IS 'for snowflake_merge()''s own use: the number of a new run';
+COMMENT ON FUNCTION snowflake_migrate_internal.new_run() IS 'for snowflake_migrate.merge()''s own use: the number of a new run';
 
-CREATE TABLE snowflake_merge_runs (
-	run bigint PRIMARY KEY DEFAULT snowflake_merge_new_run(),
+CREATE TABLE snowflake_migrate.runs (
+	run bigint PRIMARY KEY DEFAULT snowflake_migrate_internal.new_run(),
 	sources name[] NOT NULL,
 	target name NOT NULL,
 	nodes bigint[] NOT NULL,
@@ -38,24 +38,24 @@ CREATE TABLE snowflake_merge_runs (
 	finished_at timestamptz,			-- when it was verified, or taken back
 	merged_by name NOT NULL DEFAULT current_user
 );
-COMMENT ON TABLE snowflake_merge_runs IS 'the merges into schemas of this database';
+COMMENT ON TABLE snowflake_migrate.runs IS 'the merges into schemas of this database';
 
 /* Of a target that is in the middle of a merge, no other may begin. */
-CREATE UNIQUE INDEX snowflake_merge_runs_unfinished ON snowflake_merge_runs (target)
+CREATE UNIQUE INDEX runs_unfinished ON snowflake_migrate.runs (target)
 	WHERE state IN ('copying', 'verifying', 'rolling back');
 
-CREATE TABLE snowflake_merge_nodes (
+CREATE TABLE snowflake_migrate.nodes (
 	node bigint PRIMARY KEY,			-- never to be used again
 	run bigint NOT NULL,
 	source name NOT NULL
 );
-COMMENT ON TABLE snowflake_merge_nodes IS 'the node numbers under which rows were renumbered';
+COMMENT ON TABLE snowflake_migrate.nodes IS 'the node numbers under which rows were renumbered';
 
-CREATE TABLE snowflake_merge_plan_tables (
+CREATE TABLE snowflake_migrate_internal.plan_tables (
 	run bigint NOT NULL,
 	no int NOT NULL,
 	relation regclass NOT NULL,
-	role text NOT NULL,
+	mode text NOT NULL,
 	kind text NOT NULL CHECK (kind IN ('id', 'key', 'none')),	-- id: renumbered; key: has one all the same
 	key name[] NOT NULL,
 	natural_key name[],
@@ -70,7 +70,7 @@ CREATE TABLE snowflake_merge_plan_tables (
 	PRIMARY KEY (run, no)
 );
 
-CREATE TABLE snowflake_merge_plan_columns (
+CREATE TABLE snowflake_migrate_internal.plan_columns (
 	run bigint NOT NULL,
 	no int NOT NULL,
 	name name NOT NULL,
@@ -80,7 +80,7 @@ CREATE TABLE snowflake_merge_plan_columns (
 	PRIMARY KEY (run, no, name)
 );
 
-CREATE TABLE snowflake_merge_plan_references (
+CREATE TABLE snowflake_migrate_internal.plan_references (
 	run bigint NOT NULL,
 	no int NOT NULL,
 	id int NOT NULL,					-- in the run
@@ -95,7 +95,7 @@ CREATE TABLE snowflake_merge_plan_references (
 );
 
 /* A table of a source, and how far it is copied, or taken back. */
-CREATE TABLE snowflake_merge_plan_sources (
+CREATE TABLE snowflake_migrate_internal.plan_sources (
 	run bigint NOT NULL,
 	no int NOT NULL,
 	source int NOT NULL,				-- its place in sources
@@ -109,51 +109,51 @@ CREATE TABLE snowflake_merge_plan_sources (
 	PRIMARY KEY (run, no, source)
 );
 
-CREATE TABLE snowflake_merge_report (
+CREATE TABLE snowflake_migrate.report (
 	run bigint NOT NULL,
 	severity text NOT NULL CHECK (severity IN ('error', 'warning', 'info')),
 	source name,
-	"table" text,
+	relation text,
 	object text,
 	problem text NOT NULL,
 	count bigint,
 	example text,
 	advice text
 );
-COMMENT ON TABLE snowflake_merge_report IS 'what a merge found and did';
+COMMENT ON TABLE snowflake_migrate.report IS 'what a merge found and did';
 
-CREATE TABLE snowflake_merge_records (
+CREATE TABLE snowflake_migrate.records (
 	run bigint NOT NULL,
 	source name,						-- null: a row of the target
-	"table" text NOT NULL,
-	"constraint" name NOT NULL,
+	relation text NOT NULL,
+	constraint_name name NOT NULL,
 	policy text NOT NULL,
 	old_key text,
 	new_key text,
-	"column" name,
+	column_name name,
 	old_value text,
 	new_value text,
 	former_row jsonb
 );
-COMMENT ON TABLE snowflake_merge_records IS 'what the policies of a merge did to each row';
-CREATE INDEX ON snowflake_merge_records (run, "table");
-CREATE INDEX ON snowflake_merge_report (run);
+COMMENT ON TABLE snowflake_migrate.records IS 'what the policies of a merge did to each row';
+CREATE INDEX ON snowflake_migrate.records (run, relation);
+CREATE INDEX ON snowflake_migrate.report (run);
 
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_runs', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_run', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_nodes', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_tables', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_columns', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_references', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_plan_sources', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_report', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_records', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.runs', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.run_number', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.nodes', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_tables', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_columns', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_references', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_sources', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.report', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.records', '');
 
-CREATE FUNCTION snowflake_merge_find(
+CREATE FUNCTION snowflake_migrate_internal.find(
 	run bigint,
 	severity text,
 	source name,
-	"table" text,
+	relation text,
 	object text,
 	problem text,
 	count bigint,
@@ -162,19 +162,19 @@ CREATE FUNCTION snowflake_merge_find(
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	/* What is found again is found once. */
-	DELETE FROM @extschema@.snowflake_merge_report AS f
-		WHERE (f.run, f.severity, f.source, f."table", f.object, f.problem)
-			IS NOT DISTINCT FROM (snowflake_merge_find.run, snowflake_merge_find.severity, snowflake_merge_find.source, snowflake_merge_find."table",
-								  snowflake_merge_find.object, snowflake_merge_find.problem);
-	INSERT INTO @extschema@.snowflake_merge_report VALUES (run, severity, source, "table", object, problem, count, example, advice)
+	DELETE FROM snowflake_migrate.report AS f
+		WHERE (f.run, f.severity, f.source, f.relation, f.object, f.problem)
+			IS NOT DISTINCT FROM (find.run, find.severity, find.source, find.relation,
+								  find.object, find.problem);
+	INSERT INTO snowflake_migrate.report VALUES (run, severity, source, relation, object, problem, count, example, advice)
 $$;
-COMMENT ON FUNCTION snowflake_merge_find(bigint, text, name, text, text, text, bigint, text, text) IS 'for snowflake_merge()''s own use: adds to its report';
+COMMENT ON FUNCTION snowflake_migrate_internal.find(bigint, text, name, text, text, text, bigint, text, text) IS 'for snowflake_migrate.merge()''s own use: adds to its report';
 
 /*
  * References by foreign keys between the tables of a schema, column by column: of a partitioned table those of any of its
  * partitions count as its own.
  */
-CREATE FUNCTION snowflake_merge_foreign_keys(
+CREATE FUNCTION snowflake_migrate_internal.foreign_keys(
 	target name,
 	OUT conoid oid,
 	OUT relation regclass,
@@ -196,13 +196,13 @@ AS $$
 	WHERE f.contype = 'f'
 	ORDER BY r.root, a.attname, p.root, b.attname, f.conparentid <> 0, f.oid
 $$;
-COMMENT ON FUNCTION snowflake_merge_foreign_keys(name) IS 'for snowflake_merge()''s own use: the references by foreign keys in a schema';
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name) IS 'for snowflake_migrate.merge()''s own use: the references by foreign keys in a schema';
 
 /*
  * An order of the tables in which parents come first: the number of tables that each reaches, and for those that reach each
  * other, one step.
  */
-CREATE FUNCTION snowflake_merge_order(
+CREATE FUNCTION snowflake_migrate_internal.order(
 	tables oid[],
 	children oid[],
 	parents oid[],
@@ -227,38 +227,38 @@ AS $$
 	)
 	SELECT o.relation, dense_rank() OVER (ORDER BY o.reached, o.first)::int, o.cyclic FROM own AS o
 $$;
-COMMENT ON FUNCTION snowflake_merge_order(oid[], oid[], oid[]) IS 'for snowflake_merge()''s own use: an order in which parents come first';
+COMMENT ON FUNCTION snowflake_migrate_internal.order(oid[], oid[], oid[]) IS 'for snowflake_migrate.merge()''s own use: an order in which parents come first';
 
 /*
  * Writes the plan of a run.  A key is renumbered where it is one integer column: the primary key, or the column that has a
  * sequence, an identity or snowflake_nextval() as its default; but not a key that is a reference, which follows what it refers
  * to, and not where an equal id is the same row.
  */
-CREATE FUNCTION snowflake_merge_plan(run_ bigint, sources name[], target name) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.plan(run_ bigint, sources name[], target name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
 	WITH relation AS MATERIALIZED (
-		SELECT c.oid, coalesce(d.role, 'copy') AS role, d.key AS natural_key, coalesce(d.accept, '{}') AS accept,
+		SELECT c.oid, coalesce(d.mode, 'copy') AS mode, d.key AS natural_key, coalesce(d.accept, '{}') AS accept,
 			coalesce(d.ignored_columns, '{}') AS ignored_columns
 		FROM pg_class AS c
 			JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = target
-			LEFT JOIN @extschema@.snowflake_merge_tables AS d ON d.relation = c.oid
+			LEFT JOIN snowflake_migrate.declared_tables AS d ON d.relation = c.oid
 		WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
 			AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_class'::regclass AND e.objid = c.oid AND e.deptype = 'e')
 	),
-	fk AS MATERIALIZED (SELECT f.relation, f.name, f.referenced, f.referenced_name FROM @extschema@.snowflake_merge_foreign_keys(target) AS f),
+	fk AS MATERIALIZED (SELECT f.relation, f.name, f.referenced, f.referenced_name FROM snowflake_migrate_internal.foreign_keys(target) AS f),
 	declared AS MATERIALIZED (
-		SELECT r.* FROM @extschema@.snowflake_merge_references AS r WHERE r.relation IN (SELECT c.oid FROM relation AS c)
+		SELECT r.* FROM snowflake_migrate.declared_references AS r WHERE r.relation IN (SELECT c.oid FROM relation AS c)
 	),
 	copy_order AS MATERIALIZED (
-		SELECT o.* FROM @extschema@.snowflake_merge_order((SELECT array_agg(c.oid) FROM relation AS c),
+		SELECT o.* FROM snowflake_migrate_internal.order((SELECT array_agg(c.oid) FROM relation AS c),
 			coalesce((SELECT array_agg(f.relation ORDER BY f.relation, f.name) FROM fk AS f)::oid[], '{}'),
 			coalesce((SELECT array_agg(f.referenced ORDER BY f.relation, f.name) FROM fk AS f)::oid[], '{}')) AS o
 	),
 	map_order AS MATERIALIZED (
-		SELECT o.* FROM @extschema@.snowflake_merge_order((SELECT array_agg(c.oid) FROM relation AS c),
+		SELECT o.* FROM snowflake_migrate_internal.order((SELECT array_agg(c.oid) FROM relation AS c),
 			coalesce((SELECT array_agg(e.child ORDER BY e.child, e.parent)
 			 FROM (SELECT f.relation, f.referenced FROM fk AS f UNION ALL SELECT d.relation, d.referenced FROM declared AS d) AS e (child, parent)
 			)::oid[], '{}'),
@@ -294,7 +294,7 @@ BEGIN
 						  OR EXISTS (SELECT FROM pg_depend AS u
 									 WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
 										AND ((u.refclassid = 'pg_proc'::regclass
-											  AND u.refobjid = '@extschema@.snowflake_nextval()'::regprocedure)
+											  AND u.refobjid = snowflake_migrate_internal.default_function())
 											 OR (u.refclassid = 'pg_class'::regclass
 												 AND EXISTS (SELECT FROM pg_sequence AS q WHERE q.seqrelid = u.refobjid)))))))
 			/* A reference that leads back to the column itself is none. */
@@ -304,28 +304,28 @@ BEGIN
 					UNION
 					SELECT g.referenced, g.referenced_name FROM w JOIN fk AS g ON g.relation = w.relation AND g.name = w.name)
 				SELECT FROM w WHERE w.relation = c.oid AND w.name = a.attname))
-			AND NOT EXISTS (SELECT FROM declared AS f WHERE f.relation = c.oid AND f.attname = a.attname)
+			AND NOT EXISTS (SELECT FROM declared AS f WHERE f.relation = c.oid AND f.column_name = a.attname)
 		ORDER BY c.oid, k.names IS NOT DISTINCT FROM ARRAY[a.attname] DESC, a.attnum
 	)
-	INSERT INTO @extschema@.snowflake_merge_plan_tables (run, no, relation, role, kind, key, natural_key, accept, ignored_columns, created,
+	INSERT INTO snowflake_migrate_internal.plan_tables (run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, created,
 														  map_step, copy_step, cyclic)
-	SELECT run_, row_number() OVER (ORDER BY p.step, m.step, c.oid), c.oid, c.role,
-		CASE WHEN n.attname IS NOT NULL AND c.role <> 'same_id' THEN 'id' WHEN k.names IS NOT NULL OR n.attname IS NOT NULL THEN 'key' ELSE 'none' END,
-		CASE WHEN n.attname IS NOT NULL AND c.role <> 'same_id' THEN ARRAY[n.attname] ELSE coalesce(k.names, array_remove(ARRAY[n.attname], NULL)) END,
-		c.natural_key, c.accept, c.ignored_columns, t.attname, m.step, p.step, p.cyclic
+	SELECT run_, row_number() OVER (ORDER BY p.step, m.step, c.oid), c.oid, c.mode,
+		CASE WHEN n.attname IS NOT NULL AND c.mode <> 'same_id' THEN 'id' WHEN k.names IS NOT NULL OR n.attname IS NOT NULL THEN 'key' ELSE 'none' END,
+		CASE WHEN n.attname IS NOT NULL AND c.mode <> 'same_id' THEN ARRAY[n.attname] ELSE coalesce(k.names, array_remove(ARRAY[n.attname], NULL)) END,
+		c.natural_key, c.accept, c.ignored_columns, t.column_name, m.step, p.step, p.cyclic
 	FROM relation AS c
 		JOIN copy_order AS p ON p.relation = c.oid
 		JOIN map_order AS m ON m.relation = c.oid
 		LEFT JOIN key AS k ON k.indrelid = c.oid
 		LEFT JOIN numbered AS n ON n.oid = c.oid
-		LEFT JOIN @extschema@.snowflake_merge_created_columns AS t ON t.relation = c.oid;
+		LEFT JOIN snowflake_migrate.declared_created AS t ON t.relation = c.oid;
 
-	INSERT INTO @extschema@.snowflake_merge_plan_columns (run, no, name, position, generated, changed_by)
+	INSERT INTO snowflake_migrate_internal.plan_columns (run, no, name, position, generated, changed_by)
 	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '',
-		(SELECT p.policy FROM @extschema@.snowflake_merge_policies AS p
-		 WHERE p.relation = t.relation AND p.policy IN ('suffix', 'order')
-			AND a.attname = ANY (@extschema@.snowflake_merge_policy_columns(t.relation, p.conname, p.policy)) LIMIT 1)
-	FROM @extschema@.snowflake_merge_plan_tables AS t
+		(SELECT p.policy FROM snowflake_migrate.declared_policies AS p
+		 WHERE p.relation = t.relation AND p.policy IN ('suffix', 'rerank')
+			AND a.attname = ANY (snowflake_migrate_internal.policy_columns(t.relation, p.constraint_name, p.policy)) LIMIT 1)
+	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
 	WHERE t.run = run_;
 
@@ -335,58 +335,58 @@ BEGIN
 	 */
 	WITH RECURSIVE
 	edge (relation, name, referenced, referenced_name, condition, path, dangling, declared) AS (
-		SELECT r.relation, r.attname, r.referenced, p.key[1], r.condition, r.path, r.dangling, true
-		FROM @extschema@.snowflake_merge_references AS r
-			JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = r.relation
-			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = r.referenced
+		SELECT r.relation, r.column_name, r.referenced, p.key[1], r.condition, r.path, r.dangling, true
+		FROM snowflake_migrate.declared_references AS r
+			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = r.relation
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = r.referenced
 		UNION ALL
 		SELECT f.relation, f.name, f.referenced, f.referenced_name, NULL, NULL, 'error', false
-		FROM @extschema@.snowflake_merge_foreign_keys(target) AS f
-		WHERE NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_references AS r WHERE r.relation = f.relation AND r.attname = f.name)
+		FROM snowflake_migrate_internal.foreign_keys(target) AS f
+		WHERE NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r WHERE r.relation = f.relation AND r.column_name = f.name)
 	),
 	followed (relation, name, at, at_name, condition, path, dangling, declared) AS (
 		SELECT e.* FROM edge AS e
 		UNION
 		SELECT o.relation, o.name, e.referenced, e.referenced_name, o.condition, o.path, o.dangling, o.declared
 		FROM followed AS o JOIN edge AS e ON e.relation = o.at AND e.name = o.at_name AND e.condition IS NULL AND e.path IS NULL
-			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = o.at AND NOT (p.kind = 'id' AND p.key = ARRAY[o.at_name])
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = o.at AND NOT (p.kind = 'id' AND p.key = ARRAY[o.at_name])
 	)
-	INSERT INTO @extschema@.snowflake_merge_plan_references (run, no, id, name, referenced, condition, path, elements, dangling, declared)
+	INSERT INTO snowflake_migrate_internal.plan_references (run, no, id, name, referenced, condition, path, elements, dangling, declared)
 	SELECT run_, t.no, row_number() OVER (ORDER BY t.no, o.name, p.no), o.name, p.no, o.condition, o.path, y.typcategory = 'A', o.dangling, o.declared
 	FROM (SELECT DISTINCT o.relation, o.name, o.at, o.at_name, o.condition, o.path, o.dangling, o.declared FROM followed AS o) AS o
-		JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = o.relation
-		JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = o.at AND p.kind = 'id' AND p.key = ARRAY[o.at_name]
+		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = o.relation
+		JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = o.at AND p.kind = 'id' AND p.key = ARRAY[o.at_name]
 		JOIN pg_attribute AS a ON a.attrelid = o.relation AND a.attname = o.name
 		JOIN pg_type AS y ON y.oid = a.atttypid
 	/* A key that is renumbered refers to nothing. */
-	WHERE NOT (t.kind = 'id' AND t.key = ARRAY[o.name]) AND t.role <> 'ignore' AND a.attgenerated = '';
+	WHERE NOT (t.kind = 'id' AND t.key = ARRAY[o.name]) AND t.mode <> 'ignore' AND a.attgenerated = '';
 
 	/* What is generated refers to what the columns refer to that it is made of. */
-	PERFORM @extschema@.snowflake_merge_find(run_, 'error', NULL, t.relation::text, f.name,
+	PERFORM snowflake_migrate_internal.find(run_, 'error', NULL, t.relation::text, f.name,
 			format('the column is generated and refers to %s, whose keys are renumbered', f.referenced), NULL, NULL,
-			format('Declare what the columns that it is made of refer to: SELECT %s(%L, ..., %L, ...);', '@extschema@.snowflake_merge_reference', t.relation, f.referenced))
-		FROM @extschema@.snowflake_merge_foreign_keys(target) AS f
-			JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = f.relation AND t.role <> 'ignore'
-			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.relation = f.referenced AND p.kind = 'id' AND p.key = ARRAY[f.referenced_name]
+			format('Declare what the columns that it is made of refer to: SELECT %s(%L, ..., %L, ...);', 'snowflake_migrate.declare_reference', t.relation, f.referenced))
+		FROM snowflake_migrate_internal.foreign_keys(target) AS f
+			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = f.relation AND t.mode <> 'ignore'
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = f.referenced AND p.kind = 'id' AND p.key = ARRAY[f.referenced_name]
 			JOIN pg_attribute AS a ON a.attrelid = f.relation AND a.attname = f.name AND a.attgenerated <> ''
 			JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 		WHERE NOT EXISTS (SELECT FROM pg_depend AS u JOIN pg_attribute AS b ON b.attrelid = u.refobjid AND b.attnum = u.refobjsubid
-							JOIN @extschema@.snowflake_merge_plan_references AS r ON r.run = run_ AND r.no = t.no AND r.name = b.attname AND r.referenced = p.no
+							JOIN snowflake_migrate_internal.plan_references AS r ON r.run = run_ AND r.no = t.no AND r.name = b.attname AND r.referenced = p.no
 						  WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND u.refclassid = 'pg_class'::regclass AND u.refobjid = a.attrelid);
-	PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, t.relation::text, r.attname,
+	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, r.column_name,
 			format('the declared reference to %s leads to no key that is renumbered: values stay as they are', r.referenced), NULL, NULL, NULL)
-		FROM @extschema@.snowflake_merge_references AS r
-			JOIN @extschema@.snowflake_merge_plan_tables AS t ON t.run = run_ AND t.relation = r.relation AND t.role <> 'ignore'
-		WHERE NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_references AS f WHERE f.run = run_ AND f.no = t.no AND f.name = r.attname AND f.declared);
+		FROM snowflake_migrate.declared_references AS r
+			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = r.relation AND t.mode <> 'ignore'
+		WHERE NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f WHERE f.run = run_ AND f.no = t.no AND f.name = r.column_name AND f.declared);
 
-	INSERT INTO @extschema@.snowflake_merge_plan_sources (run, no, source, relation)
+	INSERT INTO snowflake_migrate_internal.plan_sources (run, no, source, relation)
 	SELECT run_, t.no, s.n, c.oid
-	FROM @extschema@.snowflake_merge_plan_tables AS t
+	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_class AS r ON r.oid = t.relation
 		CROSS JOIN unnest(sources) WITH ORDINALITY AS s (name, n)
 		JOIN pg_namespace AS n ON n.nspname = s.name
 		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = r.relname AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition
-	WHERE t.run = run_ AND t.role <> 'ignore';
+	WHERE t.run = run_ AND t.mode <> 'ignore';
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_plan(bigint, name[], name) IS 'for snowflake_merge()''s own use: writes the plan of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.plan(bigint, name[], name) IS 'for snowflake_migrate.merge()''s own use: writes the plan of a run';

@@ -9,16 +9,16 @@
  */
 
 /* The schema of a run, and a table in it. */
-CREATE FUNCTION snowflake_merge_relation(run bigint, name text) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.relation(run bigint, name text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT format('snowflake_merge_%s.%I', run, name) $$;
-COMMENT ON FUNCTION snowflake_merge_relation(bigint, text) IS 'for snowflake_merge()''s own use: a table of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.relation(bigint, text) IS 'for snowflake_migrate.merge()''s own use: a table of a run';
 
 /*
  * How a value of one type becomes one of another without a loss, as a format with %s for the value; null where it can't.  Types
  * that both schemas have under one name (enums, composite types, arrays of them) go by their text.
  */
-CREATE FUNCTION snowflake_merge_cast(from_type oid, from_typmod int, to_type oid, to_typmod int) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.cast(from_type oid, from_typmod int, to_type oid, to_typmod int) RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -56,10 +56,10 @@ BEGIN
 	RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_cast(oid, int, oid, int) IS 'for snowflake_merge()''s own use: how a value becomes one of another type';
+COMMENT ON FUNCTION snowflake_migrate_internal.cast(oid, int, oid, int) IS 'for snowflake_migrate.merge()''s own use: how a value becomes one of another type';
 
 /* The id that a part of a document is, written as a number or as a string; null where it is none. */
-CREATE FUNCTION snowflake_merge_json_id(part jsonb) RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.json_id(part jsonb) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -70,27 +70,27 @@ BEGIN
 	RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_json_id(jsonb) IS 'for snowflake_merge()''s own use: the id that a part of a document is';
+COMMENT ON FUNCTION snowflake_migrate_internal.json_id(jsonb) IS 'for snowflake_migrate.merge()''s own use: the id that a part of a document is';
 
 /* The id that a text is; null where it is none. */
-CREATE FUNCTION snowflake_merge_text_id(value text) RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.text_id(value text) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT @extschema@.snowflake_merge_json_id(to_jsonb(value)) $$;
-COMMENT ON FUNCTION snowflake_merge_text_id(text) IS 'for snowflake_merge()''s own use: the id that a text is';
+AS $$ SELECT snowflake_migrate_internal.json_id(to_jsonb(value)) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.text_id(text) IS 'for snowflake_migrate.merge()''s own use: the id that a text is';
 
 /* A column's value as an id: what is no whole number is none. */
-CREATE FUNCTION snowflake_merge_id_of(value text, type oid) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.id_of(value text, type oid) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN type IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) THEN value || '::bigint'
 			WHEN type IN ('numeric'::regtype, 'real'::regtype, 'double precision'::regtype)
-				THEN format('@extschema@.snowflake_merge_text_id(trim_scale(%s::numeric)::text)', value)
-			ELSE format('@extschema@.snowflake_merge_text_id(%s::text)', value) END
+				THEN format('snowflake_migrate_internal.text_id(trim_scale(%s::numeric)::text)', value)
+			ELSE format('snowflake_migrate_internal.text_id(%s::text)', value) END
 $$;
-COMMENT ON FUNCTION snowflake_merge_id_of(text, oid) IS 'for snowflake_merge()''s own use: a column''s value as an id';
+COMMENT ON FUNCTION snowflake_migrate_internal.id_of(text, oid) IS 'for snowflake_migrate.merge()''s own use: a column''s value as an id';
 
 /* A document whose ids at these steps of a path are replaced as ids says: an object from old ids to new ones. */
-CREATE FUNCTION snowflake_merge_document_at(
+CREATE FUNCTION snowflake_migrate_internal.document_at(
 	part jsonb,
 	kinds text[],
 	names text[],
@@ -108,7 +108,7 @@ BEGIN
 	IF step > 1 AND filters[step - 1] IS NOT NULL AND NOT jsonb_path_exists(part, filters[step - 1]::jsonpath) THEN
 		RETURN part;
 	ELSIF step > cardinality(kinds) THEN
-		id := @extschema@.snowflake_merge_json_id(part);
+		id := snowflake_migrate_internal.json_id(part);
 		IF id IS NULL THEN
 			RETURN part;
 		ELSIF ids ? id THEN
@@ -119,33 +119,33 @@ BEGIN
 	/* Arrays are taken apart as the lax mode of jsonpath does, and what is no array stands for its one element. */
 	IF type = 'array' AND kinds[step] IN ('member', 'wildcard_member', 'keys') THEN
 		RETURN (SELECT coalesce(jsonb_agg(CASE WHEN jsonb_typeof(e.value) = 'object'
-					THEN @extschema@.snowflake_merge_document_at(e.value, kinds, names, filters[: step - 2] || NULL::text || filters[step :],
+					THEN snowflake_migrate_internal.document_at(e.value, kinds, names, filters[: step - 2] || NULL::text || filters[step :],
 																  step, ids, unknown_null)
 					ELSE e.value END ORDER BY e.n), '[]')
 				FROM jsonb_array_elements(part) WITH ORDINALITY AS e (value, n));
 	ELSIF type <> 'array' AND (kinds[step] = 'elements' OR kinds[step] = 'element' AND names[step] = '0') THEN
-		RETURN @extschema@.snowflake_merge_document_at(part, kinds, names, filters, step + 1, ids, unknown_null);
+		RETURN snowflake_migrate_internal.document_at(part, kinds, names, filters, step + 1, ids, unknown_null);
 	END IF;
 	CASE kinds[step]
 	WHEN 'member' THEN
 		IF type = 'object' AND part ? names[step] THEN
 			RETURN part || jsonb_build_object(names[step],
-				@extschema@.snowflake_merge_document_at(part -> names[step], kinds, names, filters, step + 1, ids, unknown_null));
+				snowflake_migrate_internal.document_at(part -> names[step], kinds, names, filters, step + 1, ids, unknown_null));
 		END IF;
 	WHEN 'wildcard_member' THEN
 		IF type = 'object' THEN
 			RETURN (SELECT coalesce(jsonb_object_agg(e.key,
-						@extschema@.snowflake_merge_document_at(e.value, kinds, names, filters, step + 1, ids, unknown_null)), '{}')
+						snowflake_migrate_internal.document_at(e.value, kinds, names, filters, step + 1, ids, unknown_null)), '{}')
 					FROM jsonb_each(part) AS e);
 		END IF;
 	WHEN 'elements' THEN
 		RETURN (SELECT coalesce(jsonb_agg(
-					@extschema@.snowflake_merge_document_at(e.value, kinds, names, filters, step + 1, ids, unknown_null) ORDER BY e.n), '[]')
+					snowflake_migrate_internal.document_at(e.value, kinds, names, filters, step + 1, ids, unknown_null) ORDER BY e.n), '[]')
 				FROM jsonb_array_elements(part) WITH ORDINALITY AS e (value, n));
 	WHEN 'element' THEN
 		IF names[step]::int < jsonb_array_length(part) THEN
 			RETURN jsonb_set(part, ARRAY[names[step]],
-				@extschema@.snowflake_merge_document_at(part -> names[step]::int, kinds, names, filters, step + 1, ids, unknown_null));
+				snowflake_migrate_internal.document_at(part -> names[step]::int, kinds, names, filters, step + 1, ids, unknown_null));
 		END IF;
 	WHEN 'keys' THEN
 		IF type = 'object' THEN
@@ -156,48 +156,48 @@ BEGIN
 			/* A key that has no new one goes. */
 			RETURN (SELECT coalesce(jsonb_object_agg(coalesce(ids ->> e.key, e.key), e.value), '{}')
 					FROM jsonb_each(part) AS e
-					WHERE NOT (coalesce(ids -> e.key, CASE WHEN unknown_null AND @extschema@.snowflake_merge_json_id(to_jsonb(e.key)) IS NOT NULL
+					WHERE NOT (coalesce(ids -> e.key, CASE WHEN unknown_null AND snowflake_migrate_internal.json_id(to_jsonb(e.key)) IS NOT NULL
 													  THEN 'null'::jsonb ELSE 'true'::jsonb END) = 'null'));
 		END IF;
 	END CASE;
 	RETURN part;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_document_at(jsonb, text[], text[], text[], int, jsonb, boolean) IS 'for snowflake_merge_document(): the part at a step of the path';
+COMMENT ON FUNCTION snowflake_migrate_internal.document_at(jsonb, text[], text[], text[], int, jsonb, boolean) IS 'for snowflake_migrate_internal.document(): the part at a step of the path';
 
-CREATE FUNCTION snowflake_merge_document(document jsonb, path text, ids jsonb, unknown_null boolean) RETURNS jsonb
+CREATE FUNCTION snowflake_migrate_internal.document(document jsonb, path text, ids jsonb, unknown_null boolean) RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT @extschema@.snowflake_merge_document_at(document, coalesce(array_agg(p.kind), '{}'), array_agg(p.name), array_agg(p.filter), 1, ids, unknown_null)
-	FROM @extschema@.snowflake_merge_path(path) AS p
+	SELECT snowflake_migrate_internal.document_at(document, coalesce(array_agg(p.kind), '{}'), array_agg(p.name), array_agg(p.filter), 1, ids, unknown_null)
+	FROM snowflake_migrate_internal.path(path) AS p
 $$;
-COMMENT ON FUNCTION snowflake_merge_document(jsonb, text, jsonb, boolean) IS 'for snowflake_merge()''s own use: a document with new ids';
+COMMENT ON FUNCTION snowflake_migrate_internal.document(jsonb, text, jsonb, boolean) IS 'for snowflake_migrate.merge()''s own use: a document with new ids';
 
 /* A relation as it is read: without the children that are tables of their own. */
-CREATE FUNCTION snowflake_merge_only(relation regclass) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.only(relation regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text FROM pg_class AS c WHERE c.oid = relation
 $$;
-COMMENT ON FUNCTION snowflake_merge_only(regclass) IS 'for snowflake_merge()''s own use: a table as it is read';
+COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass) IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
 
 /*
  * A partition is read through its table, as rights on that are enough: the partition's own rows among those of an alias, as a
  * condition that follows others.
  */
-CREATE FUNCTION snowflake_merge_in_part(relation regclass, alias text) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.in_part(relation regclass, alias text) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN pg_partition_root(relation) <> relation
 		THEN format(' AND %s.tableoid IN (SELECT l.relid FROM pg_partition_tree(%s) AS l)', alias, relation::oid) ELSE '' END
 $$;
-COMMENT ON FUNCTION snowflake_merge_in_part(regclass, text) IS 'for snowflake_merge()''s own use: the rows of a partition, as a condition';
+COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text) IS 'for snowflake_migrate.merge()''s own use: the rows of a partition, as a condition';
 
 /*
  * A source's key in the types of the map: integers of any width can be compared with each other, so that a source on another
  * server can compare them; what else has not the target's type becomes it.
  */
-CREATE FUNCTION snowflake_merge_key_values(
+CREATE FUNCTION snowflake_migrate_internal.key_values(
 	relation regclass,
 	source_relation regclass,
 	key name[],
@@ -209,7 +209,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT k.n,
 		CASE WHEN i.is_integer AND s.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) THEN format('s.%I', k.name)
-			ELSE replace(coalesce(@extschema@.snowflake_merge_cast(s.atttypid, s.atttypmod, t.atttypid, t.atttypmod),
+			ELSE replace(coalesce(snowflake_migrate_internal.cast(s.atttypid, s.atttypmod, t.atttypid, t.atttypmod),
 								  '(%s)::' || format_type(t.atttypid, t.atttypmod)),
 						 '%s', format('s.%I', k.name)) END
 			|| CASE WHEN t.attcollation <> s.attcollation
@@ -223,13 +223,13 @@ AS $$
 		JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = k.name AND s.attnum > 0,
 		LATERAL (SELECT t.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)) AS i (is_integer)
 $$;
-COMMENT ON FUNCTION snowflake_merge_key_values(regclass, regclass, name[]) IS 'for snowflake_merge()''s own use: a source''s key in the types of the map';
+COMMENT ON FUNCTION snowflake_migrate_internal.key_values(regclass, regclass, name[]) IS 'for snowflake_migrate.merge()''s own use: a source''s key in the types of the map';
 
 /*
  * Whether a row of the target (t) differs from what it should be.  Where values of a type that are equal have the same bits, they
  * are compared as such, which is faster; the others by their bits.
  */
-CREATE FUNCTION snowflake_merge_differs(relation regclass, names text[], expressions text[]) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.differs(relation regclass, names text[], expressions text[]) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT '(' || concat_ws(' OR ',
@@ -246,14 +246,14 @@ AS $$
 			JOIN pg_attribute AS a ON a.attrelid = relation AND a.attname = u.name
 			LEFT JOIN pg_collation AS l ON l.oid = a.attcollation) AS e
 $$;
-COMMENT ON FUNCTION snowflake_merge_differs(regclass, text[], text[]) IS 'for snowflake_merge()''s own use: whether a row differs';
+COMMENT ON FUNCTION snowflake_migrate_internal.differs(regclass, text[], text[]) IS 'for snowflake_migrate.merge()''s own use: whether a row differs';
 
 /*
  * The parts of a query for the rows of one table of one source: the target's columns that it gives, what each becomes, and
  * where from.  There, s is the source's row, m its entry in the map (with_map), v what policies changed.  Columns that the source
  * lacks are not among them, or with all_columns are their defaults.
  */
-CREATE FUNCTION snowflake_merge_rows_parts(
+CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	run_ bigint,
 	no_ int,
 	source_ int,
@@ -280,10 +280,10 @@ DECLARE
 	mapped text;
 	has_change boolean;
 BEGIN
-	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	SELECT s.relation INTO STRICT source_relation FROM @extschema@.snowflake_merge_plan_sources AS s
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	SELECT s.relation INTO STRICT source_relation FROM snowflake_migrate_internal.plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
-	has_change := with_map AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_columns AS c
+	has_change := with_map AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 									   WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL);
 	names := '{}';
 	expressions := '{}';
@@ -296,7 +296,7 @@ BEGIN
 				THEN (SELECT format('%I.%I', n.nspname, l.collname) FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
 					  WHERE l.oid = t.attcollation) END AS collation,
 			format('CAST((%s) AS %s)', coalesce(pg_get_expr(d.adbin, d.adrelid), 'NULL'), format_type(t.atttypid, t.atttypmod)) AS default_value
-		FROM @extschema@.snowflake_merge_plan_columns AS c
+		FROM snowflake_migrate_internal.plan_columns AS c
 			JOIN pg_attribute AS t ON t.attrelid = plan.relation AND t.attname = c.name
 			LEFT JOIN pg_attrdef AS d ON d.adrelid = plan.relation AND d.adnum = t.attnum
 			LEFT JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = c.name AND s.attnum > 0 AND NOT s.attisdropped
@@ -308,15 +308,15 @@ BEGIN
 			CONTINUE WHEN NOT all_columns AND NOT (has_change AND col.changed_by IS NOT NULL);
 			expr := col.default_value;
 		ELSE
-			expr := replace(coalesce(@extschema@.snowflake_merge_cast(col.source_type, col.source_typmod, col.type, col.typmod),
+			expr := replace(coalesce(snowflake_migrate_internal.cast(col.source_type, col.source_typmod, col.type, col.typmod),
 									 '(%s)::' || col.type_name), '%s', value)
 				|| coalesce(' COLLATE ' || col.collation, '');
 			plain := expr;
 			cases := '';
 			FOR ref IN
-				SELECT r.*, @extschema@.snowflake_merge_relation(run_, 'map_' || r.referenced) AS map,
+				SELECT r.*, snowflake_migrate_internal.relation(run_, 'map_' || r.referenced) AS map,
 					CASE WHEN r.condition IS NOT NULL THEN format('s.%I', 'snowflake condition ' || r.id) END AS condition_column
-				FROM @extschema@.snowflake_merge_plan_references AS r
+				FROM snowflake_migrate_internal.plan_references AS r
 				WHERE r.run = run_ AND r.no = no_ AND r.name = col.name ORDER BY r.path DESC NULLS LAST, r.condition NULLS LAST, r.id
 			LOOP
 				IF ref.condition IS NOT NULL THEN
@@ -324,8 +324,8 @@ BEGIN
 				END IF;
 				/* OFFSET 0: the few ids of a value are looked up one by one, by the index, and not in a join with the whole map. */
 				IF ref.path IS NOT NULL THEN
-					mapped := format('@extschema@.snowflake_merge_document((%s)::jsonb, %L, (SELECT coalesce(jsonb_object_agg(r.o1, r.n1), %L) '
-						'FROM (SELECT DISTINCT @extschema@.snowflake_merge_json_id(p.part) FROM jsonb_path_query((%s)::jsonb, %L, silent => true) AS p (part)) AS i (id) '
+					mapped := format('snowflake_migrate_internal.document((%s)::jsonb, %L, (SELECT coalesce(jsonb_object_agg(r.o1, r.n1), %L) '
+						'FROM (SELECT DISTINCT snowflake_migrate_internal.json_id(p.part) FROM jsonb_path_query((%s)::jsonb, %L, silent => true) AS p (part)) AS i (id) '
 						'CROSS JOIN LATERAL (SELECT f.o1, f.n1 FROM %s AS f WHERE f.source = %s AND f.o1 = i.id OFFSET 0) AS r), %L)::%s',
 						expr, ref.path, '{}', value, ref.path, ref.map, source_, ref.dangling = 'null', col.type_name);
 					expr := CASE WHEN ref.condition IS NULL THEN mapped
@@ -340,8 +340,8 @@ BEGIN
 				ELSE
 					/* Only a value for which the condition holds need be an id. */
 					joins := joins || format(' LEFT JOIN %s AS r%s ON r%s.source = %s AND r%s.o1 = %s', ref.map, ref.id, ref.id, source_, ref.id,
-						CASE WHEN ref.condition IS NULL THEN @extschema@.snowflake_merge_id_of(value, col.source_type)
-							 ELSE format('CASE WHEN %s THEN %s END', ref.condition_column, @extschema@.snowflake_merge_id_of(value, col.source_type)) END);
+						CASE WHEN ref.condition IS NULL THEN snowflake_migrate_internal.id_of(value, col.source_type)
+							 ELSE format('CASE WHEN %s THEN %s END', ref.condition_column, snowflake_migrate_internal.id_of(value, col.source_type)) END);
 					mapped := CASE WHEN ref.dangling = 'keep'
 						THEN format('CASE WHEN r%s.o1 IS NULL THEN %s ELSE r%s.n1::%s END', ref.id, plain, ref.id, col.type_name)
 						ELSE format('r%s.n1', ref.id) END;
@@ -372,7 +372,7 @@ BEGIN
 		expressions := expressions || expr;
 	END LOOP;
 
-	origin := @extschema@.snowflake_merge_only(source_relation);
+	origin := snowflake_migrate_internal.only(source_relation);
 	IF inner_columns = '' THEN
 		origin := origin || ' AS s';
 	ELSE
@@ -380,12 +380,12 @@ BEGIN
 						 origin, (SELECT c.relname FROM pg_class AS c WHERE c.oid = plan.relation));
 	END IF;
 	IF with_map THEN
-		map := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
+		map := snowflake_migrate_internal.relation(run_, 'map_' || no_);
 		origin := origin || format(' JOIN %s AS m ON m.source = %s', map, source_)
 			|| (SELECT string_agg(format(' AND m.o%s = %s', k.n, k.value), '' ORDER BY k.n)
-				FROM @extschema@.snowflake_merge_key_values(plan.relation, source_relation, plan.key) AS k);
+				FROM snowflake_migrate_internal.key_values(plan.relation, source_relation, plan.key) AS k);
 		IF has_change THEN
-			origin := origin || format(' LEFT JOIN %s AS v ON v.source = %s', @extschema@.snowflake_merge_relation(run_, 'change_' || no_), source_)
+			origin := origin || format(' LEFT JOIN %s AS v ON v.source = %s', snowflake_migrate_internal.relation(run_, 'change_' || no_), source_)
 				|| (SELECT string_agg(format(' AND v.o%s = m.o%s', k.n, k.n), '' ORDER BY k.n)
 					FROM generate_subscripts(plan.key, 1) AS k (n));
 		END IF;
@@ -393,10 +393,10 @@ BEGIN
 	origin := origin || joins;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_rows_parts(bigint, int, int, boolean, boolean) IS 'for snowflake_merge()''s own use: the parts of a query for rows as they become';
+COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean) IS 'for snowflake_migrate.merge()''s own use: the parts of a query for rows as they become';
 
 /* A query for a table's rows, with its generated columns, which are made of the others, added. */
-CREATE FUNCTION snowflake_merge_with_generated(relation regclass, rows text) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.with_generated(relation regclass, rows text) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN count(a.attname) = 0 THEN rows
@@ -410,29 +410,29 @@ AS $$
 	WHERE c.oid = relation
 	GROUP BY c.relname
 $$;
-COMMENT ON FUNCTION snowflake_merge_with_generated(regclass, text) IS 'for snowflake_merge()''s own use: adds generated columns to a query';
+COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text) IS 'for snowflake_migrate.merge()''s own use: adds generated columns to a query';
 
 /*
  * A query for the rows of one table of one source as they become, with all columns.  Of a table with a key, "merge o1" .. are the
  * source's key, "merge n1" .. the target's, then "merge action" and "merge tries", how often a policy has changed the row.
  */
-CREATE FUNCTION snowflake_merge_rows(run_ bigint, no_ int, source_ int) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.rows(run_ bigint, no_ int, source_ int) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT @extschema@.snowflake_merge_with_generated(t.relation,
+	SELECT snowflake_migrate_internal.with_generated(t.relation,
 		format('SELECT %s FROM %s',
 			concat_ws(', ',
 				CASE WHEN t.kind <> 'none' THEN
 					(SELECT string_agg(format('m.o%s AS "merge o%s", m.n%s AS "merge n%s"', n, n, n, n), ', ' ORDER BY n)
 					 FROM generate_subscripts(t.key, 1) AS n)
 					|| ', m.action AS "merge action"'
-					|| CASE WHEN EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_columns AS c
+					|| CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 										 WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
 						THEN ', coalesce(v.tries, 0) AS "merge tries"' ELSE ', 0 AS "merge tries"' END END,
 				(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ') FROM unnest(p.names, p.expressions) AS e (name, expression))),
 			p.origin))
-	FROM @extschema@.snowflake_merge_plan_tables AS t,
-		@extschema@.snowflake_merge_rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
+	FROM snowflake_migrate_internal.plan_tables AS t,
+		snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
 	WHERE t.run = run_ AND t.no = no_
 $$;
-COMMENT ON FUNCTION snowflake_merge_rows(bigint, int, int) IS 'for snowflake_merge()''s own use: a query for rows as they become';
+COMMENT ON FUNCTION snowflake_migrate_internal.rows(bigint, int, int) IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';

@@ -7,115 +7,116 @@
  * can declare, and a merge should be called by nobody who would not run what they wrote.
  */
 
-CREATE TABLE snowflake_merge_tables (
+CREATE TABLE snowflake_migrate.declared_tables (
 	relation regclass PRIMARY KEY,
-	role text NOT NULL CHECK (role IN ('copy', 'match', 'same_id', 'ignore')),
+	mode text NOT NULL CHECK (mode IN ('copy', 'match', 'same_id', 'ignore')),
 	key name[],
 	accept text[] NOT NULL DEFAULT '{}' CHECK (accept <@ ARRAY['duplicates', 'differences']),
 	ignored_columns name[] NOT NULL DEFAULT '{}'
 );
-COMMENT ON TABLE snowflake_merge_tables IS 'declared by snowflake_merge_table()';
+COMMENT ON TABLE snowflake_migrate.declared_tables IS 'declared by snowflake_migrate.declare_table()';
 
-CREATE TABLE snowflake_merge_references (
+CREATE TABLE snowflake_migrate.declared_references (
 	relation regclass NOT NULL,
-	attname name NOT NULL,
+	column_name name NOT NULL,
 	referenced regclass NOT NULL,
 	condition text,
 	path text,
 	dangling text NOT NULL CHECK (dangling IN ('error', 'null', 'keep', 'skip')),
-	UNIQUE NULLS NOT DISTINCT (relation, attname, condition, path)
+	CONSTRAINT declared_references_key UNIQUE NULLS NOT DISTINCT (relation, column_name, condition, path)
 );
-COMMENT ON TABLE snowflake_merge_references IS 'declared by snowflake_merge_reference()';
+COMMENT ON TABLE snowflake_migrate.declared_references IS 'declared by snowflake_migrate.declare_reference()';
 
-CREATE TABLE snowflake_merge_created_columns (
+CREATE TABLE snowflake_migrate.declared_created (
 	relation regclass PRIMARY KEY,
-	attname name NOT NULL
+	column_name name NOT NULL
 );
-COMMENT ON TABLE snowflake_merge_created_columns IS 'declared by snowflake_merge_created()';
+COMMENT ON TABLE snowflake_migrate.declared_created IS 'declared by snowflake_migrate.declare_created()';
 
-CREATE TABLE snowflake_merge_policies (
+CREATE TABLE snowflake_migrate.declared_policies (
 	relation regclass NOT NULL,
-	conname name NOT NULL,
-	policy text NOT NULL CHECK (policy IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'order', 'renumber')),
+	constraint_name name NOT NULL,
+	policy text NOT NULL CHECK (policy IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber')),
 	argument text,
-	PRIMARY KEY (relation, conname)
+	PRIMARY KEY (relation, constraint_name)
 );
-COMMENT ON TABLE snowflake_merge_policies IS 'declared by snowflake_merge_policy()';
+COMMENT ON TABLE snowflake_migrate.declared_policies IS 'declared by snowflake_migrate.declare_policy()';
 
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_tables', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_references', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_created_columns', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_merge_policies', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_tables', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_references', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_created', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_policies', '');
 
-/* They say nothing about rows, and snowflake_adopt(), which anybody may call, looks at them. */
-GRANT SELECT ON snowflake_merge_tables, snowflake_merge_references, snowflake_merge_created_columns, snowflake_merge_policies TO PUBLIC;
+/* They say nothing about rows, and snowflake_migrate.adopt(), which anybody may call, looks at them. */
+GRANT SELECT ON snowflake_migrate.declared_tables, snowflake_migrate.declared_references, snowflake_migrate.declared_created, snowflake_migrate.declared_policies TO PUBLIC;
 
 /* Raises an error where this is no table, or has not all of these columns. */
-CREATE FUNCTION snowflake_merge_columns_exist("table" regclass, columns name[]) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.columns_exist(relation_ regclass, columns name[]) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	missing name;
 BEGIN
-	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = "table" AND c.relkind IN ('r', 'p', 'f', 'v', 'm')) THEN
+	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation_ AND c.relkind IN ('r', 'p', 'f', 'v', 'm')) THEN
 		RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-			MESSAGE = format('%s is not a table', "table");
-	ELSIF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = "table" AND c.relispartition) THEN
+			MESSAGE = format('%s is not a table', relation_);
+	ELSIF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation_ AND c.relispartition) THEN
 		RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-			MESSAGE = format('%s is a partition', "table"),
-			HINT = format('Give the partitioned table, %s.', pg_partition_root("table"));
+			MESSAGE = format('%s is a partition', relation_),
+			HINT = format('Give the partitioned table, %s.', pg_partition_root(relation_));
 	END IF;
 	SELECT g.name INTO missing FROM unnest(columns) AS g (name)
-	WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = "table" AND a.attname = g.name AND a.attnum > 0 AND NOT a.attisdropped);
+	WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = relation_ AND a.attname = g.name AND a.attnum > 0 AND NOT a.attisdropped);
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
-			MESSAGE = format('column "%s" of table %s does not exist', missing, "table");
+			MESSAGE = format('column "%s" of table %s does not exist', missing, relation_);
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_columns_exist(regclass, name[]) IS 'for the declarations of a merge: an error where columns do not exist';
+COMMENT ON FUNCTION snowflake_migrate_internal.columns_exist(regclass, name[]) IS 'for the declarations of a merge: an error where columns do not exist';
 
 /*
- * role: copy (what is not declared), match, same_id, ignore.  key: the natural key, for match alone.  accept: duplicates (of the
+ * mode: copy (what is not declared), match, same_id, ignore.  key: the natural key, for match alone.  accept: duplicates (of the
  * natural key), differences (of other columns in matched rows).  ignored_columns: of the sources, which the target lacks.
  */
-CREATE FUNCTION snowflake_merge_table(
-	"table" regclass,
-	role text,
+CREATE FUNCTION snowflake_migrate.declare_table(
+	relation regclass,
+	mode text,
 	key name[] DEFAULT NULL,
 	accept text[] DEFAULT '{}',
 	ignored_columns name[] DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
 BEGIN
-	IF "table" IS NULL OR role IS NULL OR accept IS NULL OR ignored_columns IS NULL THEN
+	IF relation IS NULL OR mode IS NULL OR accept IS NULL OR ignored_columns IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the key of a table may be null';
-	ELSIF role NOT IN ('copy', 'match', 'same_id', 'ignore') THEN
+	ELSIF mode NOT IN ('copy', 'match', 'same_id', 'ignore') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('"%s" is not a role of a table that is merged', role),
-			HINT = 'Roles are copy, match, same_id and ignore.';
-	ELSIF (role = 'match') <> (coalesce(cardinality(key), 0) > 0) THEN
+			MESSAGE = format('"%s" is not a mode of a table that is merged', mode),
+			HINT = 'Modes are copy, match, same_id and ignore.';
+	ELSIF (mode = 'match') <> (coalesce(cardinality(key), 0) > 0) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = CASE role WHEN 'match' THEN 'the role match needs the columns of the natural key'
-					  ELSE format('the role %s has no natural key', role) END;
-	ELSIF NOT accept <@ ARRAY['duplicates', 'differences'] OR (accept <> '{}' AND role <> 'match') THEN
+			MESSAGE = CASE mode WHEN 'match' THEN 'the mode match needs the columns of the natural key'
+					  ELSE format('the mode %s has no natural key', mode) END;
+	ELSIF NOT accept <@ ARRAY['duplicates', 'differences'] OR (accept <> '{}' AND mode <> 'match') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('cannot accept "%s" of a table with the role %s', array_to_string(accept, ', '), role),
-			HINT = 'Duplicates and differences can be accepted of the role match.';
+			MESSAGE = format('cannot accept "%s" of a table with the mode %s', array_to_string(accept, ', '), mode),
+			HINT = 'Duplicates and differences can be accepted of the mode match.';
 	END IF;
-	PERFORM @extschema@.snowflake_merge_columns_exist("table", key);
-	INSERT INTO @extschema@.snowflake_merge_tables AS d VALUES ("table", role, key, accept, ignored_columns)
+	PERFORM snowflake_migrate_internal.columns_exist(relation, key);
+	INSERT INTO snowflake_migrate.declared_tables AS d VALUES (relation, mode, key, accept, ignored_columns)
 	ON CONFLICT (relation) DO UPDATE
-		SET role = excluded.role, key = excluded.key, accept = excluded.accept, ignored_columns = excluded.ignored_columns;
+		SET mode = excluded.mode, key = excluded.key, accept = excluded.accept, ignored_columns = excluded.ignored_columns;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_table(regclass, text, name[], text[], name[]) IS 'declares what a merge does with a table';
+COMMENT ON FUNCTION snowflake_migrate.declare_table(regclass, text, name[], text[], name[]) IS 'declares what a merge does with a table';
 
 /*
  * The steps of a path, as (kind, name, filter): member, wildcard_member, element, elements, keys.  This is the part of the
  * jsonpath language in which a place can be found again to be written to.
  */
-CREATE FUNCTION snowflake_merge_path(
+CREATE FUNCTION snowflake_migrate_internal.path(
 	path text,
 	OUT kind text,
 	OUT name text,
@@ -199,27 +200,28 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_path(text) IS 'for the declarations of a merge: the steps of a path through a document';
+COMMENT ON FUNCTION snowflake_migrate_internal.path(text) IS 'for the declarations of a merge: the steps of a path through a document';
 
 /*
  * condition: SQL over the row's columns, for which values this is the reference.  path: where in a jsonb or json column.  dangling:
  * what becomes of a value whose row the source does not have (error, null, keep, skip the row).  Elements of an array column are
  * references each.
  */
-CREATE FUNCTION snowflake_merge_reference(
-	"table" regclass,
-	"column" name,
+CREATE FUNCTION snowflake_migrate.declare_reference(
+	relation regclass,
+	column_name name,
 	referenced regclass,
 	condition text DEFAULT NULL,
 	path text DEFAULT NULL,
 	dangling text DEFAULT 'error') RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
 DECLARE
 	type text;
 	is_document boolean;
 BEGIN
-	IF "table" IS NULL OR "column" IS NULL OR referenced IS NULL OR dangling IS NULL THEN
+	IF relation IS NULL OR column_name IS NULL OR referenced IS NULL OR dangling IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
 			MESSAGE = 'only the condition and the path of a reference may be null';
 	ELSIF dangling NOT IN ('error', 'null', 'keep', 'skip') THEN
@@ -227,126 +229,128 @@ BEGIN
 			MESSAGE = format('"%s" is not what can become of a dangling reference', dangling),
 			HINT = 'It can be error, null, keep or skip.';
 	END IF;
-	PERFORM @extschema@.snowflake_merge_columns_exist("table", ARRAY["column"]);
-	PERFORM @extschema@.snowflake_merge_columns_exist(referenced, '{}');
+	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
+	PERFORM snowflake_migrate_internal.columns_exist(referenced, '{}');
 
 	SELECT format_type(a.atttypid, NULL), a.atttypid IN ('jsonb'::regtype, 'json'::regtype) INTO type, is_document
-		FROM pg_attribute AS a WHERE a.attrelid = "table" AND a.attname = "column";
+		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = column_name;
 	IF is_document <> (path IS NOT NULL) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('column "%s" of table %s has the type %s', "column", "table", type),
+			MESSAGE = format('column "%s" of table %s has the type %s', column_name, relation, type),
 			HINT = CASE WHEN is_document THEN 'Give the path to the ids in it.' ELSE 'A path is for jsonb and json.' END;
 	END IF;
-	PERFORM FROM @extschema@.snowflake_merge_path(path);
+	PERFORM FROM snowflake_migrate_internal.path(path);
 	IF condition IS NOT NULL THEN
-		EXECUTE format('SELECT (%s) IS TRUE FROM ONLY %s AS %I WHERE false', condition, "table",
-					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = "table"));
+		EXECUTE format('SELECT (%s) IS TRUE FROM ONLY %s AS %I WHERE false', condition, relation,
+					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
 	END IF;
 
-	INSERT INTO @extschema@.snowflake_merge_references AS d VALUES ("table", "column", referenced, condition, path, dangling)
-	ON CONFLICT ON CONSTRAINT snowflake_merge_references_relation_attname_condition_path_key DO UPDATE
+	INSERT INTO snowflake_migrate.declared_references AS d VALUES (relation, column_name, referenced, condition, path, dangling)
+	ON CONFLICT ON CONSTRAINT declared_references_key DO UPDATE
 		SET referenced = excluded.referenced, dangling = excluded.dangling;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_reference(regclass, name, regclass, text, text, text) IS 'declares a reference without a foreign key';
+COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass, text, text, text) IS 'declares a reference without a foreign key';
 
 /* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */
-CREATE FUNCTION snowflake_merge_created("table" regclass, "column" name) RETURNS void
+CREATE FUNCTION snowflake_migrate.declare_created(relation regclass, column_name name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
 DECLARE
 	type regtype;
 BEGIN
-	PERFORM @extschema@.snowflake_merge_columns_exist("table", ARRAY["column"]);
-	SELECT a.atttypid INTO type FROM pg_attribute AS a WHERE a.attrelid = "table" AND a.attname = "column";
+	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
+	SELECT a.atttypid INTO type FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = column_name;
 	IF type NOT IN ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) THEN
 		RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
-			MESSAGE = format('column "%s" of table %s has the type %s', "column", "table", type),
+			MESSAGE = format('column "%s" of table %s has the type %s', column_name, relation, type),
 			HINT = 'Give a column of the type timestamp with time zone, timestamp without time zone or date.';
 	END IF;
-	INSERT INTO @extschema@.snowflake_merge_created_columns AS d VALUES ("table", "column")
-	ON CONFLICT (relation) DO UPDATE SET attname = excluded.attname;
+	INSERT INTO snowflake_migrate.declared_created AS d VALUES (relation, column_name)
+	ON CONFLICT (relation) DO UPDATE SET column_name = excluded.column_name;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_created(regclass, name) IS 'declares which column holds the time of creation';
+COMMENT ON FUNCTION snowflake_migrate.declare_created(regclass, name) IS 'declares which column holds the time of creation';
 
 /*
- * The columns of a unique index that a policy may change: for suffix the only one of a text type, for order the only one of an
+ * The columns of a unique index that a policy may change: for suffix the only one of a text type, for rerank the only one of an
  * integer type, of those that are no references.
  */
-CREATE FUNCTION snowflake_merge_policy_columns("table" regclass, "constraint" name, policy text) RETURNS name[]
+CREATE FUNCTION snowflake_migrate_internal.policy_columns(relation_ regclass, constraint_ name, policy_ text) RETURNS name[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT coalesce(array_agg(a.attname ORDER BY a.attnum), '{}')
 	FROM pg_index AS i
-		JOIN pg_class AS x ON x.oid = i.indexrelid AND x.relname = "constraint"
+		JOIN pg_class AS x ON x.oid = i.indexrelid AND x.relname = constraint_
 		JOIN pg_attribute AS a ON a.attrelid = i.indrelid
 		JOIN pg_type AS t ON t.oid = a.atttypid
 		LEFT JOIN pg_type AS b ON b.oid = t.typbasetype
-	WHERE i.indrelid = "table" AND a.attnum > 0
+	WHERE i.indrelid = relation_ AND a.attnum > 0
 		AND (a.attnum = ANY (i.indkey)
 			 OR (i.indexprs IS NOT NULL
 				 AND EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-								AND d.refclassid = 'pg_class'::regclass AND d.refobjid = "table" AND d.refobjsubid = a.attnum)))
-		AND CASE policy
+								AND d.refclassid = 'pg_class'::regclass AND d.refobjid = relation_ AND d.refobjsubid = a.attnum)))
+		AND CASE policy_
 			WHEN 'suffix' THEN coalesce(b.typcategory, t.typcategory) = 'S'
 			ELSE coalesce(b.oid, t.oid) IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) END
-		AND NOT EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.conrelid = "table" AND a.attnum = ANY (f.conkey))
-		AND NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_references AS r WHERE r.relation = "table" AND r.attname = a.attname)
+		AND NOT EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.conrelid = relation_ AND a.attnum = ANY (f.conkey))
+		AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r WHERE r.relation = relation_ AND r.column_name = a.attname)
 		AND a.attgenerated = ''
 $$;
-COMMENT ON FUNCTION snowflake_merge_policy_columns(regclass, name, text) IS 'for snowflake_merge_policy(): the columns that a policy may change';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_columns(regclass, name, text) IS 'for snowflake_migrate.declare_policy(): the columns that a policy may change';
 
 /* constraint: a unique constraint, the primary key, or a unique index of the table. */
-CREATE FUNCTION snowflake_merge_policy(
-	"table" regclass,
-	"constraint" name,
+CREATE FUNCTION snowflake_migrate.declare_policy(
+	relation regclass,
+	constraint_name name,
 	policy text,
 	argument text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
 DECLARE
 	changed name[];
 BEGIN
-	IF "table" IS NULL OR "constraint" IS NULL OR policy IS NULL THEN
+	IF relation IS NULL OR constraint_name IS NULL OR policy IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the argument of a policy may be null';
-	ELSIF policy NOT IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'order', 'renumber') THEN
+	ELSIF policy NOT IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('"%s" is not a policy for rows that clash', policy),
-			HINT = 'Policies are error, suffix, keep_target, keep_source, skip, order and renumber.';
+			HINT = 'Policies are error, suffix, keep_target, keep_source, skip, rerank and renumber.';
 	END IF;
-	PERFORM @extschema@.snowflake_merge_columns_exist("table", '{}');
+	PERFORM snowflake_migrate_internal.columns_exist(relation, '{}');
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-				   WHERE i.indrelid = "table" AND i.indisunique AND x.relname = "constraint") THEN
+				   WHERE i.indrelid = relation AND i.indisunique AND x.relname = constraint_name) THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object',
-			MESSAGE = format('"%s" is not a unique constraint or index of table %s', "constraint", "table");
-	ELSIF argument IS NULL AND policy = 'order' THEN
+			MESSAGE = format('"%s" is not a unique constraint or index of table %s', constraint_name, relation);
+	ELSIF argument IS NULL AND policy = 'rerank' THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = 'the policy order needs an expression to order by', HINT = 'For example: rating DESC.';
-	ELSIF argument IS NOT NULL AND policy NOT IN ('suffix', 'order') THEN
+			MESSAGE = 'the policy rerank needs an expression to order by', HINT = 'For example: rating DESC.';
+	ELSIF argument IS NOT NULL AND policy NOT IN ('suffix', 'rerank') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('the policy %s has no argument', policy);
 	ELSIF argument = '' THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('the argument of the policy %s is empty', policy);
-	ELSIF policy = 'order' THEN
-		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, "table",
-					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = "table"));
+	ELSIF policy = 'rerank' THEN
+		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, relation,
+					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
 	END IF;
-	IF policy IN ('suffix', 'order') THEN
-		changed := @extschema@.snowflake_merge_policy_columns("table", "constraint", policy);
+	IF policy IN ('suffix', 'rerank') THEN
+		changed := snowflake_migrate_internal.policy_columns(relation, constraint_name, policy);
 		IF cardinality(changed) <> 1 THEN
 			RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-				MESSAGE = format('cannot tell which column of "%s" the policy %s changes', "constraint", policy),
+				MESSAGE = format('cannot tell which column of "%s" the policy %s changes', constraint_name, policy),
 				DETAIL = format('It has %s columns of %s type that are no references.', cardinality(changed),
 								CASE policy WHEN 'suffix' THEN 'a text' ELSE 'an integer' END);
 		END IF;
 	END IF;
 	IF policy = 'renumber' AND NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-										   WHERE i.indrelid = "table" AND i.indisprimary AND x.relname = "constraint") THEN
+										   WHERE i.indrelid = relation AND i.indisprimary AND x.relname = constraint_name) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = 'the policy renumber is for the primary key alone';
 	END IF;
-	INSERT INTO @extschema@.snowflake_merge_policies AS d VALUES ("table", "constraint", policy, argument)
-	ON CONFLICT (relation, conname) DO UPDATE SET policy = excluded.policy, argument = excluded.argument;
+	INSERT INTO snowflake_migrate.declared_policies AS d VALUES (relation, constraint_name, policy, argument)
+	ON CONFLICT (relation, constraint_name) DO UPDATE SET policy = excluded.policy, argument = excluded.argument;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_policy(regclass, name, text, text) IS 'declares what becomes of rows that clash';
+COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text) IS 'declares what becomes of rows that clash';

@@ -10,11 +10,11 @@
  * What refers to the rows that a run brought and is not of that run: one row for each reference.  Of all that it brought, or
  * (parent_no, of_map) of the entries of one map for which the condition holds, whose rows may be gone by now.
  */
-CREATE FUNCTION snowflake_merge_newer_references(
+CREATE FUNCTION snowflake_migrate_internal.newer_references(
 	run_ bigint,
 	parent_no int,
 	of_map text,
-	OUT "table" text,
+	OUT relation text,
 	OUT object text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
@@ -28,82 +28,82 @@ BEGIN
 		/* By a foreign key, from whatever table. */
 		SELECT c.root AS child, f.conname::text AS object, k.no AS child_no, k.kind AS child_kind, k.key AS child_key, p.no AS parent_no,
 			CASE WHEN parent_no IS NULL
-				THEN format('JOIN %s AS p ON %s JOIN %s AS m ON m.action = ''c'' AND %s', @extschema@.snowflake_merge_only(p.relation),
+				THEN format('JOIN %s AS p ON %s JOIN %s AS m ON m.action = ''c'' AND %s', snowflake_migrate_internal.only(p.relation),
 					(SELECT string_agg(format('p.%I = x.%I', b.attname, a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
 						JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
 						JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum),
-					@extschema@.snowflake_merge_relation(run_, 'map_' || p.no), @extschema@.snowflake_merge_key_list('m.n# = p.@', p.key, ' AND '))
-				ELSE format('JOIN %s AS m ON m.action = ''c'' AND %s AND %s', @extschema@.snowflake_merge_relation(run_, 'map_' || p.no), of_map,
+					snowflake_migrate_internal.relation(run_, 'map_' || p.no), snowflake_migrate_internal.key_list('m.n# = p.@', p.key, ' AND '))
+				ELSE format('JOIN %s AS m ON m.action = ''c'' AND %s AND %s', snowflake_migrate_internal.relation(run_, 'map_' || p.no), of_map,
 					(SELECT string_agg(format('m.n%s = x.%I', array_position(p.key, b.attname), a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
 						JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
 						JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum AND b.attname = ANY (p.key))) END AS refers
-		FROM @extschema@.snowflake_merge_plan_tables AS p
+		FROM snowflake_migrate_internal.plan_tables AS p
 			JOIN pg_constraint AS f ON f.contype = 'f' AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = p.relation
 			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass) AS c (root)
-			LEFT JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.relation = c.root
+			LEFT JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.relation = c.root
 		WHERE p.run = run_ AND p.kind <> 'none' AND f.conparentid = 0 AND (parent_no IS NULL OR p.no = parent_no)
-			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 			AND EXISTS (SELECT FROM unnest(f.confkey) AS u (attnum) JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.attnum
 						WHERE parent_no IS NULL OR b.attname = ANY (p.key))
 		UNION ALL
 		/* By a declaration. */
 		SELECT k.relation, r.name, k.no, k.kind, k.key, p.no,
 			format('CROSS JOIN LATERAL (SELECT %s) AS i (id) JOIN %s AS m ON m.action = ''c'' AND m.n1 = i.id%s%s',
-				CASE WHEN r.path IS NOT NULL THEN format('@extschema@.snowflake_merge_json_id(q.part) FROM jsonb_path_query(x.%I::jsonb, %L, silent => true) AS q (part)', r.name, r.path)
+				CASE WHEN r.path IS NOT NULL THEN format('snowflake_migrate_internal.json_id(q.part) FROM jsonb_path_query(x.%I::jsonb, %L, silent => true) AS q (part)', r.name, r.path)
 					WHEN r.elements THEN format('unnest(x.%I)::bigint', r.name)
-					ELSE @extschema@.snowflake_merge_id_of(format('x.%I', r.name), a.atttypid) END,
-				@extschema@.snowflake_merge_relation(run_, 'map_' || p.no), ' AND ' || of_map,
+					ELSE snowflake_migrate_internal.id_of(format('x.%I', r.name), a.atttypid) END,
+				snowflake_migrate_internal.relation(run_, 'map_' || p.no), ' AND ' || of_map,
 				/* As it was tried when it was declared: under the table's name. */
 				CASE WHEN r.condition IS NOT NULL THEN format(' AND (SELECT (%s) IS TRUE FROM (SELECT x.*) AS %I)', r.condition, c.relname) END)
-		FROM @extschema@.snowflake_merge_plan_references AS r
-			JOIN @extschema@.snowflake_merge_plan_tables AS k ON k.run = run_ AND k.no = r.no
-			JOIN @extschema@.snowflake_merge_plan_tables AS p ON p.run = run_ AND p.no = r.referenced
+		FROM snowflake_migrate_internal.plan_references AS r
+			JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.no = r.no
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = r.referenced
 			JOIN pg_class AS c ON c.oid = k.relation
 			JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attname = r.name
 		WHERE r.run = run_ AND r.declared AND (parent_no IS NULL OR p.no = parent_no)
-			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 	LOOP
 		/* A row may refer to several. */
 		EXECUTE format('SELECT count(*), string_agg(y.example, ''; '') FILTER (WHERE y.n <= 3) FROM ('
 			'SELECT z.example, row_number() OVER (ORDER BY z.example) AS n FROM (SELECT DISTINCT left(%s, 100) AS example FROM %s AS x %s%s) AS z) AS y',
-			CASE WHEN ref.child_key <> '{}' THEN @extschema@.snowflake_merge_key_text('x.@', ref.child_key) ELSE 'x::text' END,
-			@extschema@.snowflake_merge_only(ref.child), ref.refers,
+			CASE WHEN ref.child_key <> '{}' THEN snowflake_migrate_internal.key_text('x.@', ref.child_key) ELSE 'x::text' END,
+			snowflake_migrate_internal.only(ref.child), ref.refers,
 			CASE WHEN ref.child_no IS NULL OR ref.child_kind = 'none' THEN ''
 				/* Rows that took the place of others come back before the batches that they would be in the way of, but within a cycle. */
-				ELSE format(' WHERE NOT EXISTS (SELECT FROM %s AS c WHERE c.action IN (''c'', %L) AND %s)', @extschema@.snowflake_merge_relation(run_, 'map_' || ref.child_no),
-							CASE WHEN parent_no IS NULL OR EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = parent_no AND t.cyclic)
+				ELSE format(' WHERE NOT EXISTS (SELECT FROM %s AS c WHERE c.action IN (''c'', %L) AND %s)', snowflake_migrate_internal.relation(run_, 'map_' || ref.child_no),
+							CASE WHEN parent_no IS NULL OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = parent_no AND t.cyclic)
 								THEN 'r' ELSE 'c' END,
-							@extschema@.snowflake_merge_key_list('c.n# = x.@', ref.child_key, ' AND ')) END)
+							snowflake_migrate_internal.key_list('c.n# = x.@', ref.child_key, ' AND ')) END)
 			INTO count, example;
 		IF count > 0 THEN
-			"table" := ref.child::text;
+			relation := ref.child::text;
 			object := ref.object;
 			RETURN NEXT;
 		END IF;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_newer_references(bigint, int, text) IS 'for snowflake_merge_rollback(): what refers to the rows of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.newer_references(bigint, int, text) IS 'for snowflake_migrate.rollback(): what refers to the rows of a run';
 
 /* Raises an error where anything does. */
-CREATE FUNCTION snowflake_merge_refuse_newer(run_ bigint, parent_no int, of_map text) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.refuse_newer(run_ bigint, parent_no int, of_map text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	problems text;
 BEGIN
-	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r."table", r.object, r.count, r.example), E'\n' ORDER BY r."table", r.object) INTO problems
-		FROM @extschema@.snowflake_merge_newer_references(run_, parent_no, of_map) AS r;
+	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r.relation, r.object, r.count, r.example), E'\n' ORDER BY r.relation, r.object) INTO problems
+		FROM snowflake_migrate_internal.newer_references(run_, parent_no, of_map) AS r;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = format('cannot take merge %s back, as rows that it did not bring refer to rows that it brought', run_),
 			DETAIL = problems, HINT = 'Delete these rows, or let them refer to others.';
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_refuse_newer(bigint, int, text) IS 'for snowflake_merge_rollback(): an error where newer rows refer to those of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_newer(bigint, int, text) IS 'for snowflake_migrate.rollback(): an error where newer rows refer to those of a run';
 
 /* Begins to take a run back, or goes on: checks what is in the way first. */
-CREATE FUNCTION snowflake_merge_rollback_start(run_ bigint, force boolean) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.rollback_start(run_ bigint, force boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
@@ -114,109 +114,109 @@ DECLARE
 	example text;
 	changed text[] := '{}';
 BEGIN
-	IF @extschema@.snowflake_merge_begin(run_, ARRAY['copying', 'verifying', 'done', 'rolling back']) = 'rolling back' THEN
+	IF snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done', 'rolling back']) = 'rolling back' THEN
 		/* What came since it was interrupted. */
-		PERFORM @extschema@.snowflake_merge_refuse_newer(run_, NULL, NULL);
+		PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 		RETURN;
 	END IF;
-	IF EXISTS (SELECT FROM @extschema@.snowflake_merge_runs AS r JOIN @extschema@.snowflake_merge_runs AS o ON o.run = run_
+	IF EXISTS (SELECT FROM snowflake_migrate.runs AS r JOIN snowflake_migrate.runs AS o ON o.run = run_
 			   WHERE r.target = o.target AND r.run <> run_ AND r.state IN ('copying', 'verifying', 'rolling back')) THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'another merge into the same schema is not finished', HINT = 'See snowflake_merge_runs.';
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'another merge into the same schema is not finished', HINT = 'See snowflake_migrate.runs.';
 	END IF;
 	/* Before it begins, as it could not go back from there. */
 	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation), E'\n' ORDER BY p.no) INTO problems
-		FROM @extschema@.snowflake_merge_plan_tables AS p,
+		FROM snowflake_migrate_internal.plan_tables AS p,
 			LATERAL (SELECT string_agg(g.privilege, ', ') FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
 					 WHERE NOT has_table_privilege(p.relation, g.privilege)
-						AND (g.privilege <> 'UPDATE' OR to_regclass(@extschema@.snowflake_merge_relation(run_, 'rank_' || p.no)) IS NOT NULL
-							 OR to_regclass(@extschema@.snowflake_merge_relation(run_, 'former_' || p.no)) IS NOT NULL)) AS d (denied)
-		WHERE p.run = run_ AND p.kind <> 'none' AND d.denied IS NOT NULL AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+						AND (g.privilege <> 'UPDATE' OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
+							 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL)) AS d (denied)
+		WHERE p.run = run_ AND p.kind <> 'none' AND d.denied IS NOT NULL AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to take the merge back', DETAIL = problems, HINT = 'GRANT these rights.';
 	END IF;
 	SELECT string_agg(format('Table %s is one of them.', p.relation), E'\n' ORDER BY p.no) INTO problems
-		FROM @extschema@.snowflake_merge_plan_tables AS p
-		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
+		FROM snowflake_migrate_internal.plan_tables AS p
+		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
 	IF problems IS NOT NULL AND NOT force THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('cannot take all of merge %s back', run_),
 			DETAIL = E'Rows of tables without a key cannot be told from others.\n' || problems, HINT = 'With force => true, they stay.';
 	END IF;
-	PERFORM @extschema@.snowflake_merge_refuse_newer(run_, NULL, NULL);
+	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 	/* Ranks come back, unless newer rows have them. */
-	FOR t IN SELECT p.*, c.relname, u.label, u.changed, u.expressions, @extschema@.snowflake_merge_relation(run_, 'rank_' || p.no) AS ranks,
+	FOR t IN SELECT p.*, c.relname, u.label, u.changed, u.expressions, snowflake_migrate_internal.relation(run_, 'rank_' || p.no) AS ranks,
 			array_position(u.expressions, '(' || quote_ident(u.changed) || ')') AS place
-		FROM @extschema@.snowflake_merge_plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, @extschema@.snowflake_merge_unique(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'order' AND to_regclass(@extschema@.snowflake_merge_relation(run_, 'rank_' || p.no)) IS NOT NULL
-			AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
+		FROM snowflake_migrate_internal.plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, snowflake_migrate_internal.unique(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'rerank' AND to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 	LOOP
 		EXECUTE format('WITH q (%s, %s) AS (SELECT %s, %s FROM %s AS %I) '
 			'SELECT count(*), min(%s) FROM %s AS r JOIN q AS f ON %s AND f.e%s = r.new JOIN q AS t ON t.e%s = r.old%s '
 			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND %s) AND NOT EXISTS (SELECT FROM %s AS o WHERE %s AND t.e%s = o.new)',
-			@extschema@.snowflake_merge_key_list('k#', t.key), (SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
-			@extschema@.snowflake_merge_key_list('@', t.key), array_to_string(t.expressions, ', '), @extschema@.snowflake_merge_only(t.relation), t.relname,
-			@extschema@.snowflake_merge_key_text('t.k#', t.key), t.ranks, @extschema@.snowflake_merge_key_list('f.k# = r.n#', t.key, ' AND '), t.place, t.place,
+			snowflake_migrate_internal.key_list('k#', t.key), (SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
+			snowflake_migrate_internal.key_list('@', t.key), array_to_string(t.expressions, ', '), snowflake_migrate_internal.only(t.relation), t.relname,
+			snowflake_migrate_internal.key_text('t.k#', t.key), t.ranks, snowflake_migrate_internal.key_list('f.k# = r.n#', t.key, ' AND '), t.place, t.place,
 			coalesce((SELECT string_agg(format(' AND t.e%s IS NOT DISTINCT FROM f.e%s', i, i), '') FROM generate_subscripts(t.expressions, 1) AS i WHERE i <> t.place), ''),
-			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('m.n# = t.k#', t.key, ' AND '),
-			t.ranks, @extschema@.snowflake_merge_key_list('o.n# = t.k#', t.key, ' AND '), t.place) INTO n, example;
+			snowflake_migrate_internal.relation(run_, 'map_' || t.no), snowflake_migrate_internal.key_list('m.n# = t.k#', t.key, ' AND '),
+			t.ranks, snowflake_migrate_internal.key_list('o.n# = t.k#', t.key, ' AND '), t.place) INTO n, example;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = format('cannot take merge %s back, as newer rows have ranks that come back', run_),
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = format('Give these rows another %I.', t.changed);
 		END IF;
 	END LOOP;
 	/* Rows that were replaced come back, unless newer rows have what must be unique in them. */
-	FOR t IN SELECT p.*, c.relname, u.label, u.expressions, u.operators, u.distinct_nulls, u.predicate, @extschema@.snowflake_merge_relation(run_, 'former_' || p.no) AS former
-		FROM @extschema@.snowflake_merge_plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, @extschema@.snowflake_merge_unique(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'order') AND NOT u.is_key
-			AND to_regclass(@extschema@.snowflake_merge_relation(run_, 'former_' || p.no)) IS NOT NULL
+	FOR t IN SELECT p.*, c.relname, u.label, u.expressions, u.operators, u.distinct_nulls, u.predicate, snowflake_migrate_internal.relation(run_, 'former_' || p.no) AS former
+		FROM snowflake_migrate_internal.plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, snowflake_migrate_internal.unique(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
+			AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
 	LOOP
 		EXECUTE format('SELECT count(*), min(%s) FROM (SELECT %s FROM %s AS %I%s) AS f (%s) JOIN (SELECT %s, %s FROM %s AS %I%s) AS t (%s, %s) ON %s '
 			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action IN (''c'', ''r'') AND %s)',
-			@extschema@.snowflake_merge_key_text('t.k#', t.key), array_to_string(t.expressions, ', '), t.former, t.relname, coalesce(' WHERE ' || t.predicate, ''),
+			snowflake_migrate_internal.key_text('t.k#', t.key), array_to_string(t.expressions, ', '), t.former, t.relname, coalesce(' WHERE ' || t.predicate, ''),
 			(SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
-			@extschema@.snowflake_merge_key_list('@', t.key), array_to_string(t.expressions, ', '), @extschema@.snowflake_merge_only(t.relation), t.relname,
-			coalesce(' WHERE ' || t.predicate, ''), @extschema@.snowflake_merge_key_list('k#', t.key),
+			snowflake_migrate_internal.key_list('@', t.key), array_to_string(t.expressions, ', '), snowflake_migrate_internal.only(t.relation), t.relname,
+			coalesce(' WHERE ' || t.predicate, ''), snowflake_migrate_internal.key_list('k#', t.key),
 			(SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
 			(SELECT string_agg(format('f.e%s %s t.e%s', i, t.operators[i], i), ' AND ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
-			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('m.n# = t.k#', t.key, ' AND ')) INTO n, example;
+			snowflake_migrate_internal.relation(run_, 'map_' || t.no), snowflake_migrate_internal.key_list('m.n# = t.k#', t.key, ' AND ')) INTO n, example;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = format('cannot take merge %s back, as newer rows clash with rows that come back', run_),
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = 'Give these rows other values.';
 		END IF;
 	END LOOP;
 	IF current_setting('session_replication_role') <> 'replica'
-		AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
+		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to set session_replication_role',
 			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.', HINT = 'GRANT SET ON PARAMETER session_replication_role.';
 	END IF;
-	FOR t IN SELECT p.*, (SELECT array_agg(DISTINCT x) FROM @extschema@.snowflake_merge_plan_sources AS s, unnest(s.copied_by) AS x WHERE s.run = run_) AS xids
-		FROM @extschema@.snowflake_merge_plan_tables AS p
-		WHERE p.run = run_ AND p.kind <> 'none' AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = p.no) ORDER BY p.no
+	FOR t IN SELECT p.*, (SELECT array_agg(DISTINCT x) FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x WHERE s.run = run_) AS xids
+		FROM snowflake_migrate_internal.plan_tables AS p
+		WHERE p.run = run_ AND p.kind <> 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no) ORDER BY p.no
 	LOOP
 		EXECUTE format('SELECT count(*), string_agg(x.key, '', '') FILTER (WHERE x.n <= 3) FROM (SELECT %s AS key, row_number() OVER () AS n FROM %s AS t JOIN %s AS m ON m.action IN (''c'', ''r'') AND %s '
-			'WHERE t.xmin <> ALL (%L::xid[])%s) AS x', @extschema@.snowflake_merge_key_text('m.n#', t.key), @extschema@.snowflake_merge_only(t.relation),
-			@extschema@.snowflake_merge_relation(run_, 'map_' || t.no), @extschema@.snowflake_merge_key_list('t.@ = m.n#', t.key, ' AND '),
+			'WHERE t.xmin <> ALL (%L::xid[])%s) AS x', snowflake_migrate_internal.key_text('m.n#', t.key), snowflake_migrate_internal.only(t.relation),
+			snowflake_migrate_internal.relation(run_, 'map_' || t.no), snowflake_migrate_internal.key_list('t.@ = m.n#', t.key, ' AND '),
 			(SELECT coalesce(array_agg(x::xid), '{}') FROM unnest(t.xids) AS x),
 			/* Of an unfinished run, rows whose place was not taken yet are as they were. */
-			CASE WHEN to_regclass(@extschema@.snowflake_merge_relation(run_, 'former_' || t.no)) IS NOT NULL
-				THEN format(' AND (m.action = ''c'' OR EXISTS (SELECT FROM %s AS f WHERE %s))', @extschema@.snowflake_merge_relation(run_, 'former_' || t.no),
-							@extschema@.snowflake_merge_key_list('f.@ = t.@', t.key, ' AND ')) ELSE '' END) INTO n, example;
+			CASE WHEN to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || t.no)) IS NOT NULL
+				THEN format(' AND (m.action = ''c'' OR EXISTS (SELECT FROM %s AS f WHERE %s))', snowflake_migrate_internal.relation(run_, 'former_' || t.no),
+							snowflake_migrate_internal.key_list('f.@ = t.@', t.key, ' AND ')) ELSE '' END) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
-			PERFORM @extschema@.snowflake_merge_find(run_, 'warning', NULL, t.relation::text, NULL, 'rows had changed since when they were taken back', n, example, NULL);
+			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL, 'rows had changed since when they were taken back', n, example, NULL);
 		END IF;
 	END LOOP;
 	IF changed <> '{}' AND NOT force THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('rows that merge %s brought have changed since', run_),
 			DETAIL = array_to_string(changed, E'\n'), HINT = 'With force => true, they are taken back all the same.';
 	END IF;
-	UPDATE @extschema@.snowflake_merge_plan_sources AS s SET position = NULL, done = false WHERE s.run = run_;
-	UPDATE @extschema@.snowflake_merge_runs AS r SET state = 'rolling back', finished_at = NULL WHERE r.run = run_;
+	UPDATE snowflake_migrate_internal.plan_sources AS s SET position = NULL, done = false WHERE s.run = run_;
+	UPDATE snowflake_migrate.runs AS r SET state = 'rolling back', finished_at = NULL WHERE r.run = run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_rollback_start(bigint, boolean) IS 'for snowflake_merge_rollback(): checks what is in the way';
+COMMENT ON FUNCTION snowflake_migrate_internal.rollback_start(bigint, boolean) IS 'for snowflake_migrate.rollback(): checks what is in the way';
 
 /* Takes back a batch of one table of one source. */
-CREATE FUNCTION snowflake_merge_uncopy(run_ bigint, no_ int, source_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.uncopy(run_ bigint, no_ int, source_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
@@ -229,48 +229,48 @@ DECLARE
 	deleted bigint := 0;
 	restored bigint := 0;
 	started CONSTANT timestamptz := clock_timestamp();
-	map CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'map_' || no_);
-	former CONSTANT text := @extschema@.snowflake_merge_relation(run_, 'former_' || no_);
+	map CONSTANT text := snowflake_migrate_internal.relation(run_, 'map_' || no_);
+	former CONSTANT text := snowflake_migrate_internal.relation(run_, 'former_' || no_);
 BEGIN
-	SELECT r.* INTO STRICT run_row FROM @extschema@.snowflake_merge_runs AS r WHERE r.run = run_;
-	SELECT t.* INTO STRICT plan FROM @extschema@.snowflake_merge_plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	part := @extschema@.snowflake_merge_range(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
+	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	part := snowflake_migrate_internal.range(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
 	IF plan.kind <> 'none' THEN
-		EXECUTE format('DELETE FROM %s AS t USING %s AS m WHERE %s AND %s AND m.action = ''c''', @extschema@.snowflake_merge_only(plan.relation), map,
-			@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
+		EXECUTE format('DELETE FROM %s AS t USING %s AS m WHERE %s AND %s AND m.action = ''c''', snowflake_migrate_internal.only(plan.relation), map,
+			snowflake_migrate_internal.key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
 		GET DIAGNOSTICS deleted = ROW_COUNT;
 		/*
 		 * The rows are locked now: who refers to one of them has committed, and is seen, or will not find it.  Of a cycle, other members'
 		 * rows may still be there; they are of the run, and not newer.
 		 */
 		IF current_setting('session_replication_role') = 'replica' THEN
-			PERFORM @extschema@.snowflake_merge_refuse_newer(run_, no_, part.of_map);
+			PERFORM snowflake_migrate_internal.refuse_newer(run_, no_, part.of_map);
 		END IF;
 		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position), string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position) INTO columns, former_columns
-			FROM @extschema@.snowflake_merge_plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
+			FROM snowflake_migrate_internal.plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
 			WHERE c.run = run_ AND c.no = no_ AND NOT c.generated AND a.attidentity <> 'a' AND c.name <> ALL (plan.key);
 		IF columns IS NOT NULL AND to_regclass(former) IS NOT NULL THEN
 			EXECUTE format('UPDATE %s AS t SET (%s) = (SELECT %s FROM %s AS f WHERE %s) FROM %s AS m JOIN %s AS o ON %s WHERE %s AND %s AND m.action = ''r''',
-				@extschema@.snowflake_merge_only(plan.relation), columns, former_columns,
-				former, @extschema@.snowflake_merge_key_list('f.@ = t.@', plan.key, ' AND '), map, former, @extschema@.snowflake_merge_key_list('o.@ = m.n#', plan.key, ' AND '),
-				@extschema@.snowflake_merge_key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
+				snowflake_migrate_internal.only(plan.relation), columns, former_columns,
+				former, snowflake_migrate_internal.key_list('f.@ = t.@', plan.key, ' AND '), map, former, snowflake_migrate_internal.key_list('o.@ = m.n#', plan.key, ' AND '),
+				snowflake_migrate_internal.key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
 			GET DIAGNOSTICS restored = ROW_COUNT;
 		END IF;
 	END IF;
-	UPDATE @extschema@.snowflake_merge_plan_sources AS s
+	UPDATE snowflake_migrate_internal.plan_sources AS s
 		SET rows_done = greatest(s.rows_done - deleted - restored, 0), position = part.range_end, done = part.range_end IS NULL, busy = s.busy + (clock_timestamp() - started)
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 	/* When the last of the table's merged rows is gone, the ranks are free again. */
-	IF NOT EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND NOT s.done)
-		AND EXISTS (SELECT FROM @extschema@.snowflake_merge_plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
-		PERFORM @extschema@.snowflake_merge_apply_ranks(run_, no_, true);
+	IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND NOT s.done)
+		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
+		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, true);
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_uncopy(bigint, int, int) IS 'for snowflake_merge_rollback(): takes back a batch';
+COMMENT ON FUNCTION snowflake_migrate_internal.uncopy(bigint, int, int) IS 'for snowflake_migrate.rollback(): takes back a batch';
 
 /* What one transaction takes back.  Returns false when there is nothing left, and the run is rolled back. */
-CREATE FUNCTION snowflake_merge_rollback_step(run_ bigint) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.rollback_step(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
@@ -279,41 +279,41 @@ DECLARE
 	member record;
 BEGIN
 	SELECT s.no, s.source, t.copy_step, t.cyclic INTO next
-		FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
+		FROM snowflake_migrate_internal.plan_sources AS s JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		WHERE s.run = run_ AND NOT s.done ORDER BY t.copy_step DESC, s.no DESC, s.source DESC LIMIT 1;
 	IF NOT FOUND THEN
-		UPDATE @extschema@.snowflake_merge_runs AS r SET state = 'rolled back', finished_at = clock_timestamp() WHERE r.run = run_;
+		UPDATE snowflake_migrate.runs AS r SET state = 'rolled back', finished_at = clock_timestamp() WHERE r.run = run_;
 		RETURN false;
 	END IF;
-	FOR member IN SELECT s.no, s.source FROM @extschema@.snowflake_merge_plan_sources AS s JOIN @extschema@.snowflake_merge_plan_tables AS t USING (run, no)
+	FOR member IN SELECT s.no, s.source FROM snowflake_migrate_internal.plan_sources AS s JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done AND (next.cyclic OR (s.no, s.source) = (next.no, next.source)) ORDER BY s.no DESC, s.source DESC
 	LOOP
-		PERFORM @extschema@.snowflake_merge_uncopy(run_, member.no, member.source);
+		PERFORM snowflake_migrate_internal.uncopy(run_, member.no, member.source);
 	END LOOP;
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_merge_rollback_step(bigint) IS 'for snowflake_merge_rollback(): one of its transactions';
+COMMENT ON FUNCTION snowflake_migrate_internal.rollback_step(bigint) IS 'for snowflake_migrate.rollback(): one of its transactions';
 
 /*
  * Takes a merge back, also one that is not finished.  To be called outside of a transaction block; the same call goes on where it
  * was interrupted.  An error names the newer rows that refer to merged ones.  force: rows that changed since are taken back as
  * well, and those of tables without a key stay.
  */
-CREATE PROCEDURE snowflake_merge_rollback(run bigint, force boolean DEFAULT false)
+CREATE PROCEDURE snowflake_migrate.rollback(run bigint, force boolean DEFAULT false)
 LANGUAGE plpgsql
 AS $$
 DECLARE
 	more boolean;
 BEGIN
-	PERFORM @extschema@.snowflake_merge_rollback_start(run, force IS TRUE);
+	PERFORM snowflake_migrate_internal.rollback_start(run, force IS TRUE);
 	COMMIT;
 	LOOP
-		PERFORM @extschema@.snowflake_merge_begin(run, ARRAY['rolling back']);
-		more := @extschema@.snowflake_merge_rollback_step(run);
+		PERFORM snowflake_migrate_internal.begin(run, ARRAY['rolling back']);
+		more := snowflake_migrate_internal.rollback_step(run);
 		COMMIT;
 		EXIT WHEN NOT more;
 	END LOOP;
 END
 $$;
-COMMENT ON PROCEDURE snowflake_merge_rollback(bigint, boolean) IS 'takes a merge back';
+COMMENT ON PROCEDURE snowflake_migrate.rollback(bigint, boolean) IS 'takes a merge back';

@@ -2,7 +2,7 @@
  * Existing integer keys go over to snowflake ids.
  *
  * A key's column is widened to bigint together with every column that references it, by a foreign key or as declared with
- * snowflake_merge_reference(), those that reference these, and so on, each with its partitions and inheritance children.  Old
+ * snowflake_migrate.declare_reference(), those that reference these, and so on, each with its partitions and inheritance children.  Old
  * rows keep their ids, which must sort before all new ones.
  *
  * Nothing here has more rights than its caller.  The tables are locked in ACCESS EXCLUSIVE mode, all of them before the
@@ -14,7 +14,7 @@
  * The columns that the adoption of these keys changes.  A column is listed with the topmost table that has it, its root,
  * which ALTER TABLE is called for; one that is inherited from several tables, once for each.
  */
-CREATE FUNCTION snowflake_adopt_columns(
+CREATE FUNCTION snowflake_migrate_internal.adopt_columns(
 	tables regclass[],
 	columns name[],
 	OUT root regclass,
@@ -44,8 +44,8 @@ AS $$
 				WHERE f.contype = 'f' AND f.confrelid = r.relid AND f.confkey[k.i] = r.attnum
 				UNION ALL
 				SELECT b.attrelid, b.attnum
-				FROM @extschema@.snowflake_merge_references AS d
-					JOIN pg_attribute AS b ON b.attrelid = d.relation AND b.attname = d.attname
+				FROM snowflake_migrate.declared_references AS d
+					JOIN pg_attribute AS b ON b.attrelid = d.relation AND b.attname = d.column_name
 				WHERE d.referenced = r.relid AND b.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
 					AND EXISTS (SELECT FROM unnest(tables, columns) AS g (relid, attname) WHERE g.relid = r.relid AND g.attname = a.attname)
 			) AS n (relid, attnum)
@@ -66,10 +66,10 @@ AS $$
 		a.atttypid IN ('smallint'::regtype, 'integer'::regtype)
 	FROM tree AS t JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attnum = t.attnum
 $$;
-COMMENT ON FUNCTION snowflake_adopt_columns(regclass[], name[]) IS 'for snowflake_adopt()''s own use: the columns that it changes';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_columns(regclass[], name[]) IS 'for snowflake_migrate.adopt()''s own use: the columns that it changes';
 
 /* What creates a view or a materialized view again, with what would go with it when it is dropped. */
-CREATE FUNCTION snowflake_adopt_view(view regclass) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT concat_ws(E'\n',
@@ -93,7 +93,7 @@ AS $$
 	FROM pg_class AS c, LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END) AS k (kind)
 	WHERE c.oid = view
 $$;
-COMMENT ON FUNCTION snowflake_adopt_view(regclass) IS 'for snowflake_adopt()''s own use: what creates a view again';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view(regclass) IS 'for snowflake_migrate.adopt()''s own use: what creates a view again';
 
 /*
  * What stands in the way.  PostgreSQL names only the first thing that it finds when it changes a column's type, some of
@@ -101,10 +101,10 @@ COMMENT ON FUNCTION snowflake_adopt_view(regclass) IS 'for snowflake_adopt()''s 
  *
  * To compile these queries would take seconds.
  */
-CREATE FUNCTION snowflake_adopt_blockers(
+CREATE FUNCTION snowflake_migrate_internal.adopt_blockers(
 	tables regclass[],
 	columns name[],
-	OUT "table" regclass,
+	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -119,18 +119,18 @@ DECLARE
 	message text;
 	done boolean;
 BEGIN
-	FOR key IN SELECT DISTINCT c.root, c.attname, c.widened FROM @extschema@.snowflake_adopt_columns(tables, columns) AS c WHERE c.adopted
+	FOR key IN SELECT DISTINCT c.root, c.attname, c.widened FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c WHERE c.adopted
 		ORDER BY c.root, c.attname
 	LOOP
 		/* No integer is that large, so that the table need not be read. */
-		CONTINUE WHEN key.widened AND @extschema@.snowflake_nextval() > 2147483647;
+		CONTINUE WHEN key.widened AND snowflake_migrate_internal.nextval() > 2147483647;
 		EXECUTE format('SELECT max(%I) FROM %s', key.attname, key.root) INTO largest;
 		/* All later ids are greater than this one. */
-		IF largest >= @extschema@.snowflake_nextval() THEN
-			"table" := key.root;
+		IF largest >= snowflake_migrate_internal.nextval() THEN
+			relation := key.root;
 			blocked_by := format('id %s, as new ids would sort before it', largest);
-			action := CASE WHEN largest <= @extschema@.snowflake_max_id(clock_timestamp() + interval '1 day')
-				THEN format('before: SELECT %s(%s);', '@extschema@.snowflake_advance_past', largest)
+			action := CASE WHEN largest <= snowflake_migrate_internal.max_id(clock_timestamp() + interval '1 day')
+				THEN format('before: SELECT %s.snowflake_advance_past(%s);', snowflake_migrate_internal.snowflake_schema(), largest)
 				ELSE 'give the rows whose ids lie more than a day ahead other ids, or choose a layout whose ids are greater' END;
 			RETURN NEXT;
 		END IF;
@@ -138,7 +138,7 @@ BEGIN
 
 	RETURN QUERY
 	WITH RECURSIVE
-	changed AS MATERIALIZED (SELECT c.* FROM @extschema@.snowflake_adopt_columns(tables, columns) AS c),
+	changed AS MATERIALIZED (SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c),
 	widened AS MATERIALIZED (SELECT c.* FROM changed AS c WHERE c.widened),
 	/* The row types of what is rewritten, and all types that contain them. */
 	row_type (root, oid) AS (
@@ -197,7 +197,7 @@ BEGIN
 	),
 	found (rank, root, level, blocked_by, action) AS (
 		SELECT 10, o.root, o.level, pg_describe_object(o.classid, o.objid, 0),
-			E'drop it before, create it again after:\n' || @extschema@.snowflake_adopt_view(c.oid::regclass)
+			E'drop it before, create it again after:\n' || snowflake_migrate_internal.adopt_view(c.oid::regclass)
 		FROM object AS o JOIN pg_class AS c ON o.classid = 'pg_class'::regclass AND c.oid = o.objid AND c.relkind IN ('v', 'm')
 		WHERE o.level > 0
 		UNION ALL
@@ -332,7 +332,7 @@ BEGIN
 	/* Whether an expression has a meaning for bigint is tried on an empty table of the same columns, which is taken back at once. */
 	FOR trial IN
 		WITH widened AS MATERIALIZED (
-			SELECT c.* FROM @extschema@.snowflake_adopt_columns(tables, columns) AS c WHERE c.widened
+			SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c WHERE c.widened
 		),
 		part (relid, name, definition, statement) AS (
 			SELECT i.indrelid, pg_describe_object('pg_class'::regclass, i.indexrelid, 0), d.definition,
@@ -373,7 +373,7 @@ BEGIN
 			RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction',
 				MESSAGE = format('cannot try the expressions of table %s in a read-only transaction', trial.member),
 				DETAIL = 'They are tried on a temporary table.',
-				HINT = 'Call snowflake_adopt() in a read-write transaction.';
+				HINT = 'Call snowflake_migrate.adopt() in a read-write transaction.';
 		ELSIF NOT has_database_privilege(current_database(), 'TEMP') THEN
 			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 				MESSAGE = format('permission denied to create temporary tables in database "%s"', current_database()),
@@ -406,7 +406,7 @@ BEGIN
 		END;
 		FOR n IN 1 .. cardinality(problems) LOOP
 			IF problems[n] IS NOT NULL THEN
-				"table" := trial.root;
+				relation := trial.root;
 				blocked_by := format('%s: %s', trial.names[n], problems[n]);
 				action := format(E'drop it before; after, create it in a form that has a meaning for bigint, instead of:\n%s;',
 								 trial.definitions[n]);
@@ -416,10 +416,35 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_adopt_blockers(regclass[], name[]) IS 'for snowflake_adopt()''s own use: what stands in its way';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_blockers(regclass[], name[]) IS 'for snowflake_migrate.adopt()''s own use: what stands in its way';
+
+/* The primary keys' columns; what is no table or has none of one column is told by adopt_check(). */
+CREATE FUNCTION snowflake_migrate_internal.adopt_keys(tables regclass[]) RETURNS name[]
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	keys name[];
+	keyless regclass;
+BEGIN
+	SELECT array_agg(a.attname ORDER BY g.n),
+			(array_agg(g.relid ORDER BY g.n) FILTER (WHERE a.attname IS NULL AND c.relkind IN ('r', 'p')))[1]
+		INTO keys, keyless
+		FROM unnest(tables) WITH ORDINALITY AS g (relid, n)
+			LEFT JOIN pg_class AS c ON c.oid = g.relid
+			LEFT JOIN pg_index AS i ON i.indrelid = g.relid AND i.indisprimary AND i.indnkeyatts = 1
+			LEFT JOIN pg_attribute AS a ON a.attrelid = g.relid AND a.attnum = i.indkey[0];
+	IF keyless IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_column_reference',
+			MESSAGE = format('table %s has no primary key of one column', keyless),
+			HINT = 'Give the columns to adopt, one for each table.';
+	END IF;
+	RETURN coalesce(keys, '{}');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_keys(regclass[]) IS 'for snowflake_migrate.adopt()''s own use: the columns of the primary keys';
 
 /* Raises an error where these are not keys that can go over to snowflake ids. */
-CREATE FUNCTION snowflake_adopt_check(tables regclass[], columns name[]) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.adopt_check(tables regclass[], columns name[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -496,7 +521,7 @@ BEGIN
 			LEFT JOIN pg_class AS s ON u.refclassid = 'pg_class'::regclass AND s.oid = u.refobjid
 			WHERE d.adrelid = given.relid AND d.adnum = attribute.attnum
 				AND (s.relkind = 'S'
-					 OR (u.refclassid = 'pg_proc'::regclass AND u.refobjid = '@extschema@.snowflake_nextval()'::regprocedure));
+					 OR (u.refclassid = 'pg_proc'::regclass AND u.refobjid = snowflake_migrate_internal.default_function()));
 		IF NOT FOUND AND attribute.attidentity = '' THEN
 			RAISE EXCEPTION USING ERRCODE = 'invalid_column_reference',
 				MESSAGE = format('column "%s" of table %s is not a key', given.attname, given.relid),
@@ -506,7 +531,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_adopt_check(regclass[], name[]) IS 'for snowflake_adopt()''s own use: refuses what is not a key';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_check(regclass[], name[]) IS 'for snowflake_migrate.adopt()''s own use: refuses what is not a key';
 
 /*
  * Rows: each command that is executed, in order, with the size of what it rewrites, table and indexes; sequences that are
@@ -517,15 +542,15 @@ COMMENT ON FUNCTION snowflake_adopt_check(regclass[], name[]) IS 'for snowflake_
  * an argument or result of type smallint or integer, and either an argument of these types that is named as a changed
  * column, or as one with a prefix (id, p_id, order_id), or a body that names a changed table.
  */
-CREATE FUNCTION snowflake_adopt(
-	tables regclass[],
-	columns name[],
+CREATE FUNCTION snowflake_migrate.adopt(
+	relations regclass[],
+	columns name[] DEFAULT NULL,
 	dry_run boolean DEFAULT false,
-	OUT "table" regclass,
+	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text,
 	OUT bytes bigint) RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -538,6 +563,12 @@ DECLARE
 	steps json;
 	narrow_types CONSTANT oid[] := ARRAY['smallint'::regtype, 'integer'::regtype, 'smallint[]'::regtype, 'integer[]'::regtype];
 BEGIN
+	IF relations IS NULL OR dry_run IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+			MESSAGE = format('%s must not be null', CASE WHEN relations IS NULL THEN 'relations' ELSE 'dry_run' END);
+	END IF;
+	columns := coalesce(columns, snowflake_migrate_internal.adopt_keys(relations));
+
 	/* The largest id must be that of all committed rows. */
 	IF NOT dry_run AND current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
 		RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
@@ -547,9 +578,9 @@ BEGIN
 
 	/* Until nothing was added or taken away while a lock was waited for. */
 	LOOP
-		PERFORM @extschema@.snowflake_adopt_check(tables, columns);
+		PERFORM snowflake_migrate_internal.adopt_check(relations, columns);
 		changed := coalesce((SELECT array_agg(DISTINCT c.member ORDER BY c.member)
-							 FROM @extschema@.snowflake_adopt_columns(tables, columns) AS c), '{}');
+							 FROM snowflake_migrate_internal.adopt_columns(relations, columns) AS c), '{}');
 		SELECT string_agg(format('Table %s belongs to role %s.', c.oid::regclass, c.relowner::regrole), E'\n' ORDER BY c.oid) INTO missing
 			FROM pg_class AS c WHERE c.oid = ANY (changed) AND NOT pg_has_role(c.relowner, 'USAGE');
 		IF missing IS NOT NULL THEN
@@ -562,7 +593,7 @@ BEGIN
 
 		/* A table that is only referenced is locked as ALTER TABLE will lock it. */
 		FOR step IN
-			WITH c AS MATERIALIZED (SELECT c.* FROM @extschema@.snowflake_adopt_columns(tables, columns) AS c)
+			WITH c AS MATERIALIZED (SELECT c.* FROM snowflake_migrate_internal.adopt_columns(relations, columns) AS c)
 			SELECT c.root AS relation, 'ACCESS EXCLUSIVE' AS mode FROM c
 			UNION
 			SELECT f.confrelid, 'SHARE ROW EXCLUSIVE'
@@ -575,26 +606,26 @@ BEGIN
 		locked := changed;
 	END LOOP;
 
-	FOR blocker IN SELECT b.* FROM @extschema@.snowflake_adopt_blockers(tables, columns) AS b LOOP
-		"table" := blocker."table";
+	FOR blocker IN SELECT b.* FROM snowflake_migrate_internal.adopt_blockers(relations, columns) AS b LOOP
+		relation := blocker.relation;
 		action := blocker.action;
 		blocked_by := blocker.blocked_by;
 		RETURN NEXT;
-		blockers := blockers || format('Table %s: %s.', "table", blocked_by);
+		blockers := blockers || format('Table %s: %s.', relation, blocked_by);
 	END LOOP;
 	IF NOT dry_run AND cardinality(blockers) > 0 THEN
 		RAISE EXCEPTION USING ERRCODE = 'dependent_objects_still_exist',
 			MESSAGE = 'cannot adopt the tables as they are',
 			DETAIL = array_to_string(blockers, E'\n'),
-			HINT = 'Call snowflake_adopt() with dry_run => true, which says what to do about each.';
+			HINT = 'Call snowflake_migrate.adopt() with dry_run => true, which says what to do about each.';
 	END IF;
 
 	WITH changed AS MATERIALIZED (
 		SELECT c.*, a.attidentity,
 			EXISTS (SELECT FROM pg_attrdef AS d JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
 					WHERE d.adrelid = c.member AND d.adnum = c.attnum
-						AND u.refclassid = 'pg_proc'::regclass AND u.refobjid = '@extschema@.snowflake_nextval()'::regprocedure) AS has_default
-		FROM @extschema@.snowflake_adopt_columns(tables, columns) AS c
+						AND u.refclassid = 'pg_proc'::regclass AND u.refobjid = snowflake_migrate_internal.default_function()) AS has_default
+		FROM snowflake_migrate_internal.adopt_columns(relations, columns) AS c
 			JOIN pg_attribute AS a ON a.attrelid = c.member AND a.attnum = c.attnum
 	),
 	/* Where one belongs to an identity column, it goes with the identity. */
@@ -633,7 +664,7 @@ BEGIN
 				CASE WHEN c.adopted AND c.attidentity <> '' THEN format('ALTER COLUMN %I DROP IDENTITY', c.attname) END,
 				CASE WHEN c.widened THEN format('ALTER COLUMN %I TYPE bigint', c.attname) END,
 				CASE WHEN c.adopted AND NOT c.has_default THEN
-					format('ALTER COLUMN %I SET DEFAULT %s', c.attname, '@extschema@.snowflake_nextval()') END), ', ' ORDER BY c.attnum),
+					format('ALTER COLUMN %I SET DEFAULT %s', c.attname, snowflake_migrate_internal.default_function()) END), ', ' ORDER BY c.attnum),
 			NULL,
 			CASE WHEN bool_or(c.widened) THEN
 				(SELECT sum(pg_total_relation_size(m.member)) FROM (SELECT DISTINCT m.member FROM changed AS m WHERE m.root = c.root) AS m)
@@ -684,11 +715,11 @@ BEGIN
 		IF NOT dry_run AND step.command IS NOT NULL THEN
 			EXECUTE step.command;
 		END IF;
-		"table" := step.relation;
+		relation := step.relation;
 		action := coalesce(step.command, step.note);
 		bytes := step.bytes;
 		RETURN NEXT;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_adopt(regclass[], name[], boolean) IS 'puts existing integer keys, and what references them, on snowflake ids';
+COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean) IS 'puts existing integer keys, and what references them, on snowflake ids';

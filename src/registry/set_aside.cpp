@@ -1,7 +1,7 @@
 /*
- * reserve.cpp
- *		Reserves a node number in the registry for ids that are made at once:
- *		snowflake_registry_reserve().
+ * set_aside.cpp
+ *		Sets a node number aside in the registry for ids that are made at once:
+ *		snowflake_set_aside().
  *
  * It speaks to the registry itself, in the calling backend, over a connection of
  * its own that it does not keep.  The keeper and its claim have no part in it.
@@ -38,7 +38,7 @@ constexpr int most_tries = 4;
 
 enum class Ended
 {
-	reserved,
+	set_aside,
 	claimed,					/* by somebody, once */
 	failed,
 };
@@ -98,23 +98,23 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 	if (!read_store(store, &context, node, &known, &registry, &outcome->problem))
 		return true;
 	outcome->claim = known;
-	if (!is_only_checked && is_reservation(known) && known.granted_until_us == until_us)
+	if (!is_only_checked && is_set_aside(known) && known.granted_until_us == until_us)
 	{
-		outcome->how = Ended::reserved;
+		outcome->how = Ended::set_aside;
 		return true;
 	}
-	verdict = decide_reservation(known, registry, context.me, is_only_checked ? registry.clock_us : until_us, &next);
+	verdict = decide_set_aside(known, registry, context.me, is_only_checked ? registry.clock_us : until_us, &next);
 	if (verdict == Verdict::held)
 		outcome->how = Ended::claimed;
 	else if (verdict != Verdict::write)
 		set_verdict(&outcome->problem, verdict, known, registry, wall_clock_ns() / ns_per_us);
 	else if (is_only_checked)
-		outcome->how = Ended::reserved;
+		outcome->how = Ended::set_aside;
 	else
 		switch (store->write(Form::release, known, next, 0, &outcome->problem))
 		{
 			case Written::done:
-				outcome->how = Ended::reserved;
+				outcome->how = Ended::set_aside;
 				return true;
 			case Written::changed:
 				strlcpy(outcome->problem.text, changing_claim, sizeof(outcome->problem.text));
@@ -129,7 +129,7 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 }
 
 void
-reserve(const Store *store, uint64_t node, int64_t until_us, bool is_only_checked, Outcome *outcome)
+set_aside(const Store *store, uint64_t node, int64_t until_us, bool is_only_checked, Outcome *outcome)
 {
 	bool		is_connected = false;
 
@@ -151,9 +151,9 @@ set_claimed(Problem *problem, const Claim &claim)
 	const TimeText until = time_text(claim.granted_until_us);
 	const Holder &holder = claim.holder;
 
-	if (!holder.is_nobody() || is_reservation(claim))
+	if (!holder.is_nobody() || is_set_aside(claim))
 		snprintf(problem->text, sizeof(problem->text), "%s by %.100s:%d, %.150s, up to %s",
-				 is_reservation(claim) ? "reserved" : claim.is_alive ? "held" : "last held",
+				 is_set_aside(claim) ? "set aside" : claim.is_alive ? "held" : "last held",
 				 holder.host, holder.port, holder.data_directory, until.text);
 	else
 		snprintf(problem->text, sizeof(problem->text), "ids were made with it up to %s", until.text);
@@ -168,10 +168,10 @@ using namespace snowflake;
 extern "C"
 {
 
-/* snowflake_registry_reserve(node bigint, until timestamptz) boolean */
-PG_FUNCTION_INFO_V1(snowflake_registry_reserve);
+/* snowflake_set_aside(node bigint, until timestamptz) boolean */
+PG_FUNCTION_INFO_V1(snowflake_set_aside);
 Datum
-snowflake_registry_reserve(PG_FUNCTION_ARGS)
+snowflake_set_aside(PG_FUNCTION_ARGS)
 {
 	const int64	number = PG_GETARG_INT64(0);
 	const TimestampTz until = PG_GETARG_TIMESTAMPTZ(1);
@@ -195,12 +195,12 @@ snowflake_registry_reserve(PG_FUNCTION_ARGS)
 	context.wait = wait_for_store;
 	context.time_left = time_left;
 	/* Before 1970 is as good as 1970: no registry has times before that. */
-	reserve(store, node, std::max<int64_t>(unix_time(until), 0), TIMESTAMP_IS_NOBEGIN(until), &outcome);
+	set_aside(store, node, std::max<int64_t>(unix_time(until), 0), TIMESTAMP_IS_NOBEGIN(until), &outcome);
 	CHECK_FOR_INTERRUPTS();
 
 	switch (outcome.how)
 	{
-		case Ended::reserved:
+		case Ended::set_aside:
 			break;
 		case Ended::claimed:
 			set_claimed(&claimed, outcome.claim);
@@ -212,7 +212,7 @@ snowflake_registry_reserve(PG_FUNCTION_ARGS)
 		case Ended::failed:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("could not reserve node number %lld", static_cast<long long>(number)),
+					 errmsg("could not set aside node number %lld", static_cast<long long>(number)),
 					 errdetail("Registry \"%s\", group \"%s\": %s.", context.address->shown, context.group, outcome.problem.text)));
 	}
 	PG_RETURN_BOOL(true);

@@ -1,0 +1,22 @@
+/*
+ * What a role needs of the extension and of this database to adopt, merge, verify and take back.  What it needs of the tables
+ * that are merged depends on them: snowflake_migrate.check(), called by that role, says what is missing.
+ *
+ * For superusers: nobody else may grant SET on session_replication_role.
+ */
+CREATE FUNCTION snowflake_migrate.grant_to(role regrole) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	EXECUTE format('GRANT CONNECT, CREATE, TEMPORARY ON DATABASE %I TO %s', current_database(), role);
+	EXECUTE format('GRANT SET ON PARAMETER session_replication_role TO %s', role);
+	EXECUTE format('GRANT EXECUTE ON FUNCTION snowflake_internal.set_aside TO %s', role);
+	EXECUTE format('GRANT USAGE ON SEQUENCE snowflake_migrate_internal.run_number TO %s', role);
+	EXECUTE format('GRANT SELECT ON snowflake_migrate.map, snowflake_migrate.progress TO %s', role);
+	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON
+			snowflake_migrate.runs, snowflake_migrate.nodes, snowflake_migrate.report, snowflake_migrate.records,
+			snowflake_migrate_internal.plan_tables, snowflake_migrate_internal.plan_columns,
+			snowflake_migrate_internal.plan_references, snowflake_migrate_internal.plan_sources TO %s', role);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate.grant_to(regrole) IS 'gives a role the rights that migrating needs, but those on the tables that are migrated';

@@ -1,0 +1,59 @@
+/*
+ * What is used of the extension snowflake.  Its schema is known while this script runs, and not in the functions' bodies: these
+ * are parsed now, and are bound to the functions themselves.
+ */
+
+CREATE SCHEMA snowflake_migrate_internal;
+GRANT USAGE ON SCHEMA snowflake_migrate, snowflake_migrate_internal TO PUBLIC;
+
+CREATE FUNCTION snowflake_migrate_internal.nextval() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL SAFE RETURN snowflake_nextval();
+COMMENT ON FUNCTION snowflake_migrate_internal.nextval() IS 'snowflake_nextval()';
+
+/* What a column's default depends on. */
+CREATE FUNCTION snowflake_migrate_internal.default_function() RETURNS regprocedure
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 'snowflake_nextval()'::regprocedure;
+COMMENT ON FUNCTION snowflake_migrate_internal.default_function() IS 'the function of the default';
+
+CREATE FUNCTION snowflake_migrate_internal.snowflake_schema() RETURNS regnamespace
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT p.pronamespace::regnamespace FROM pg_proc AS p WHERE p.oid = 'snowflake_nextval()'::regprocedure;
+END;
+COMMENT ON FUNCTION snowflake_migrate_internal.snowflake_schema() IS 'the schema of the extension snowflake';
+
+CREATE FUNCTION snowflake_migrate_internal.layout(
+	OUT epoch timestamptz, OUT tick interval, OUT timestamp_bits int, OUT sequence_bits int, OUT max_node bigint) RETURNS record
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT l.epoch, l.tick, l.timestamp_bits, l.sequence_bits, l.max_node FROM snowflake_layout() AS l;
+END;
+COMMENT ON FUNCTION snowflake_migrate_internal.layout() IS 'snowflake_layout()';
+
+CREATE FUNCTION snowflake_migrate_internal.own_node() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT s.node_id FROM snowflake_stat AS s;
+END;
+COMMENT ON FUNCTION snowflake_migrate_internal.own_node() IS 'this server''s node number';
+
+CREATE FUNCTION snowflake_migrate_internal.encode(ts timestamptz, node bigint, sequence bigint) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE RETURN snowflake_encode(ts, node, sequence);
+COMMENT ON FUNCTION snowflake_migrate_internal.encode(timestamptz, bigint, bigint) IS 'snowflake_encode()';
+
+CREATE FUNCTION snowflake_migrate_internal.timestamp(id bigint) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE RETURN snowflake_timestamp(id);
+COMMENT ON FUNCTION snowflake_migrate_internal.timestamp(bigint) IS 'snowflake_timestamp()';
+
+CREATE FUNCTION snowflake_migrate_internal.node(id bigint) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE RETURN snowflake_node(id);
+COMMENT ON FUNCTION snowflake_migrate_internal.node(bigint) IS 'snowflake_node()';
+
+CREATE FUNCTION snowflake_migrate_internal.min_id(ts timestamptz) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE RETURN snowflake_min_id(ts);
+COMMENT ON FUNCTION snowflake_migrate_internal.min_id(timestamptz) IS 'snowflake_min_id()';
+
+CREATE FUNCTION snowflake_migrate_internal.max_id(ts timestamptz) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE RETURN snowflake_max_id(ts);
+COMMENT ON FUNCTION snowflake_migrate_internal.max_id(timestamptz) IS 'snowflake_max_id()';
+
