@@ -48,12 +48,26 @@ field_value(const Field &field, int64_t id) noexcept
 	return static_cast<uint64_t>(id) >> field.shift & field.max();
 }
 
+/* The id of a tick and a sequence, the node number's bits being at their places. */
+constexpr int64_t
+compose_placed(const Layout &layout, int64_t tick, uint64_t sequence, uint64_t placed_node) noexcept
+{
+	return static_cast<int64_t>(static_cast<uint64_t>(tick) << layout.timestamp_shift |
+								sequence << layout.sequence_shift | placed_node);
+}
+
 /* The id with these parts, from 0 to max_id(). */
 constexpr int64_t
 compose(const Layout &layout, const Parts &parts) noexcept
 {
-	return static_cast<int64_t>(static_cast<uint64_t>(parts.tick) << layout.timestamp_shift |
-								parts.sequence << layout.sequence_shift | place_node(layout, parts.node));
+	return compose_placed(layout, parts.tick, parts.sequence, place_node(layout, parts.node));
+}
+
+/* The id after this one in its tick, which must have one more. */
+constexpr int64_t
+next_in_tick(const Layout &layout, int64_t id) noexcept
+{
+	return id + (int64_t{1} << layout.sequence_shift);
 }
 
 /* The parts of an id from 0 to max_id(). */

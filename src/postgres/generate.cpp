@@ -48,10 +48,6 @@ alignas(ServerGenerator) char generator_storage[sizeof(ServerGenerator)];
 ServerGenerator *generator;
 const Layout *generator_layout;
 
-/* A node number, and its bits at their places in an id. */
-uint64_t	placed_node = UINT64_MAX;
-uint64_t	placed_node_bits;
-
 /* This backend's counters, which only it writes; set with the generator. */
 BackendCounters *counters;
 
@@ -121,14 +117,14 @@ granted_before_hint()
 [[noreturn]] void
 report_behind(const Taken &taken)
 {
-	uint64_t	step;
-	uint64_t	node;
-	bool		after_newest = generator->newest(&step, &node) && taken.tick <= generator->tick_of_step(step) + 1;
+	int64		newest = generator->newest_id();
+	int64		newest_tick = newest < 0 ? -1 : take_apart(*generator_layout, newest).tick;
+	bool		after_newest = newest >= 0 && taken.tick <= newest_tick + 1;
 	bool		granted_before = has_registry() && !after_newest &&
 		current_grant().grant.start_us > tick_begin_us(*generator_layout, taken.tick - 1);
 	/* A wait of at most a tick is refused only where the call has waited before. */
 	bool		others_were_faster = taken.excess_ns <= generator_layout->tick_us * ns_per_us;
-	int64		reached_us = tick_begin_us(*generator_layout, after_newest ? generator->tick_of_step(step) : taken.tick);
+	int64		reached_us = tick_begin_us(*generator_layout, after_newest ? newest_tick : taken.tick);
 	int64		now_us = taken.now_ns / ns_per_us;
 	TimeText	now = time_text(now_us);
 	TimeText	reached = time_text(reached_us);
@@ -263,10 +259,8 @@ take_one()
 		report(taken);
 	count(counters->ids, 1);
 
-	int64		id = id_of(taken.first_step, taken.node);
-
-	remember_id(id, ++last_turn);
-	return id;
+	remember_id(taken.id, ++last_turn);
+	return taken.id;
 }
 
 /* snowflake_nextval_batch(): what is left to return. */
@@ -274,8 +268,7 @@ struct Batch
 {
 	int64		wanted;			/* not taken yet */
 	int64		taken;			/* of the run, not returned yet */
-	uint64_t	next_step;		/* of the run */
-	uint64_t	node;
+	int64		next_id;		/* of the run */
 	uint64_t	turn;
 };
 
@@ -484,24 +477,11 @@ server_generator()
 int64_t
 position_us(int64_t now_us)
 {
-	uint64_t	step;
-	uint64_t	node;
+	int64		newest = server_generator().newest_id();
 
-	if (!server_generator().newest(&step, &node))
+	if (newest < 0)
 		return now_us;
-	return std::max(now_us, tick_begin_us(*generator_layout, generator->tick_of_step(step) + 1));
-}
-
-int64_t
-id_of(uint64_t step, uint64_t node)
-{
-	if (unlikely(node != placed_node))
-	{
-		placed_node_bits = place_node(*generator_layout, node);
-		placed_node = node;
-	}
-	return static_cast<int64_t>(static_cast<uint64_t>(generator->tick_of_step(step)) << generator_layout->timestamp_shift |
-								generator->sequence_of_step(step) << generator_layout->sequence_shift | placed_node_bits);
+	return std::max(now_us, tick_begin_us(*generator_layout, take_apart(*generator_layout, newest).tick + 1));
 }
 
 bool
@@ -584,13 +564,13 @@ snowflake_nextval_batch(PG_FUNCTION_ARGS)
 		count(counters->ids, static_cast<uint64_t>(taken.count));
 		batch->wanted -= taken.count;
 		batch->taken = taken.count;
-		batch->next_step = taken.first_step;
-		batch->node = taken.node;
+		batch->next_id = taken.id;
 		batch->turn = ++last_turn;
 	}
 
-	int64		id = id_of(batch->next_step++, batch->node);
+	int64		id = batch->next_id;
 
+	batch->next_id = next_in_tick(*generator_layout, id);
 	batch->taken--;
 	remember_id(id, batch->turn);
 	SRF_RETURN_NEXT(context, Int64GetDatum(id));

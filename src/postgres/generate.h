@@ -50,9 +50,6 @@ ServerGenerator &server_generator();
 /* How far this server has come, Unix microseconds: the end of the newest id's tick, or the clock's time where that is later. */
 int64_t		position_us(int64_t now_us);
 
-/* The id of a step under a node number. */
-int64_t		id_of(uint64_t step, uint64_t node);
-
 /* Why ids of this layout can only be read, whatever the clock says; false where they can be made. */
 bool		is_for_reading_only(const Layout &layout, Reason *reason);
 

@@ -139,9 +139,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	Shared	   &state = *shared();
 	Row			row;
 	TupleDesc	row_type;
-	uint64_t	step;
-	uint64_t	issued_by;
-	bool		issued = generator.newest(&step, &issued_by);
+	int64		newest = generator.newest_id();
 	bool		is_held = state.generator.word.load(std::memory_order_acquire) & held;
 	int64		reserved_us = is_held ?
 		tick_begin_us(layout, static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
@@ -173,11 +171,11 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	}
 	row.add_text(refusal(generator, grant.grant.start_us, now_us));
 	row.add_text(layout_text(layout).text);
-	if (issued)
+	if (newest >= 0)
 	{
-		int64		begin_us = tick_begin_us(layout, generator.tick_of_step(step));
+		int64		begin_us = tick_begin_us(layout, take_apart(layout, newest).tick);
 
-		row.add(Int64GetDatum(id_of(step, issued_by)));
+		row.add(Int64GetDatum(newest));
 		row.add(TimestampTzGetDatum(timestamptz_of(begin_us)));
 		row.add(interval_datum(begin_us - now_us));
 	}
@@ -199,9 +197,9 @@ snowflake_stat(PG_FUNCTION_ARGS)
 
 	row.add(count_datum(sum.ids - base.ids));
 	row.add(count_datum(state.generator.reservations.load(std::memory_order_relaxed)));
-	row.add(count_datum(state.generator.clock_rollbacks.load(std::memory_order_relaxed)));
-	row.add(interval_datum(static_cast<int64>(state.generator.max_rollback_ns.load(std::memory_order_relaxed)) / ns_per_us));
-	row.add(count_datum(state.generator.forward_jumps.load(std::memory_order_relaxed)));
+	row.add(count_datum(state.generator.clock.rollbacks.load(std::memory_order_relaxed)));
+	row.add(interval_datum(static_cast<int64>(state.generator.clock.max_rollback_ns.load(std::memory_order_relaxed)) / ns_per_us));
+	row.add(count_datum(state.generator.clock.forward_jumps.load(std::memory_order_relaxed)));
 	row.add(count_datum(sum.waits - base.waits));
 	row.add(interval_datum(static_cast<int64>(sum.wait_ns - base.wait_ns) / ns_per_us));
 	row.add(interval_datum(static_cast<int64>(state.longest_wait_ns.load(std::memory_order_relaxed)) / ns_per_us));
@@ -223,8 +221,8 @@ snowflake_stat_reset(PG_FUNCTION_ARGS)
 	lock_shared();
 	state.reset_counters = sum_counters(state);
 	state.reset_at = GetCurrentTimestamp();
-	for (Atomic64 *counter : {&state.longest_wait_ns, &state.generator.reservations, &state.generator.clock_rollbacks,
-							  &state.generator.max_rollback_ns, &state.generator.forward_jumps})
+	for (Atomic64 *counter : {&state.longest_wait_ns, &state.generator.reservations, &state.generator.clock.rollbacks,
+							  &state.generator.clock.max_rollback_ns, &state.generator.clock.forward_jumps})
 		counter->store(0, std::memory_order_relaxed);
 	unlock_shared();
 	PG_RETURN_VOID();

@@ -326,7 +326,7 @@ void
 History::clock_was_set() noexcept
 {
 	world.greatest_offset_ns = std::max(world.greatest_offset_ns, world.offset_ns);
-	if (static_cast<int64_t>(state_.believed_offset.peek()) == no_offset ||
+	if (static_cast<int64_t>(state_.clock.believed_offset.peek()) == no_offset ||
 		any_busy(Op::set_reserved_until) || any_busy(Op::accept_clock) ||
 		world.offset_ns - world.believable_ns <= std::max(max_forward_jump_us_ * ns_per_us, put_right_ns))
 		world.believable_ns = std::max(world.believable_ns, world.offset_ns);
@@ -509,17 +509,16 @@ History::take(Backend &backend, int64_t wanted) noexcept
 void
 History::check_issued(Backend &backend, const Taken &taken, int64_t wanted) noexcept
 {
-	SimGenerator &generator = *backend.generator;
-	uint64_t	last = taken.first_step + static_cast<uint64_t>(taken.count) - 1;
-	int64_t		tick = generator.tick_of_step(taken.first_step);
+	const Issued issued(*layout_, taken);
+	const int64_t tick = issued.tick;
 
 	trace("issued %" PRId64 " from tick %" PRId64 ", sequence %" PRIu64 ", by the clock's tick %" PRId64,
-		  taken.count, tick, generator.sequence_of_step(taken.first_step), tick_at(*layout_, taken.now_ns / ns_per_us));
+		  taken.count, tick, issued.sequence, tick_at(*layout_, taken.now_ns / ns_per_us));
 	coverage.ids += taken.count;
 
 	check(taken.count >= 1 && taken.count <= wanted, "%" PRId64 " ids where %" PRId64 " were wanted", taken.count, wanted);
-	check(tick == taken.tick && tick == generator.tick_of_step(last), "a run of ids over two ticks");
-	check(taken.node == node_, "another node's id");
+	check(tick == taken.tick && issued.is_in_one_tick, "a run of ids over two ticks");
+	check(issued.node == node_, "another node's id");
 
 	/* I5 */
 	check(tick >= 0 && tick <= layout_->last_tick(), "I5: tick %" PRId64 " is not in the layout", tick);
@@ -538,12 +537,12 @@ History::check_issued(Backend &backend, const Taken &taken, int64_t wanted) noex
 		  tick, begin_us(tick + 1), world.log.durable_us());
 
 	/* I2 */
-	check(taken.first_step > backend.above_step, "I2: an id that was returned before the call is greater");
+	check(issued.first > backend.above_step, "I2: an id that was returned before the call is greater");
 
 	/* I1 */
 	for (int i = 0; i < run_count_; i++)
-		check(last < runs_[i].first || taken.first_step >= runs_[i].first + static_cast<uint64_t>(runs_[i].count),
-			  "I1: tick %" PRId64 ", sequence %" PRIu64 " is issued twice", tick, generator.sequence_of_step(taken.first_step));
+		check(issued.last < runs_[i].first || issued.first > runs_[i].last,
+			  "I1: tick %" PRId64 ", sequence %" PRIu64 " is issued twice", tick, issued.sequence);
 	check(begin_us(tick) >= issued_end_us_[node_], "I1: tick %" PRId64 " was issued before the server's last start", tick);
 
 	check(begin_us(tick) >= backend.from_us, "tick %" PRId64 " begins before %" PRId64 " us, where an earlier life or advance_past() ended",
@@ -551,8 +550,8 @@ History::check_issued(Backend &backend, const Taken &taken, int64_t wanted) noex
 
 	if (run_count_ == max_runs)
 		abort();
-	runs_[run_count_++] = {taken.first_step, taken.count};
-	newest_step_ = std::max(newest_step_, last);
+	runs_[run_count_++] = {issued.first, issued.last};
+	newest_step_ = std::max(newest_step_, issued.last);
 	newest_begin_us_ = std::max(newest_begin_us_, begin_us(tick));
 	life_issued_end_us_ = std::max(life_issued_end_us_, begin_us(tick + 1));
 }
@@ -626,8 +625,8 @@ History::set_reserved_until(Backend &backend) noexcept
 {
 	uint64_t	claim_start = state_.claim_start.peek();
 	int64_t		limit_us = random().one_of<int64_t>({
-		begin_us(backend.generator->tick_of_step(claim_start)),
-		begin_us(backend.generator->tick_of_step(claim_start)),
+		begin_us(Steps(*layout_).tick_of(claim_start)),
+		begin_us(Steps(*layout_).tick_of(claim_start)),
 		life_issued_end_us_,
 		world.log.limit_us(),
 		world.wall_ns() / ns_per_us + random().between(-5, 5) * us_per_ms,

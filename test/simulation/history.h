@@ -121,7 +121,7 @@ private:
 	struct Run
 	{
 		uint64_t	first;
-		int64_t		count;
+		uint64_t	last;
 	};
 
 	static void job(int number) noexcept;

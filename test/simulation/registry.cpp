@@ -299,8 +299,8 @@ struct Run
 {
 	int			server;
 	uint64_t	node;
-	uint64_t	first;
-	int64_t		count;
+	uint64_t	first;			/* steps */
+	uint64_t	last;
 	int			episode;
 };
 
@@ -574,13 +574,9 @@ begin_us(int64_t tick) noexcept
 int64_t
 position_us(Server &server, int64_t now_us) noexcept
 {
-	RegistryGenerator &generator = *server.keeper_process().generator;
-	uint64_t	step;
-	uint64_t	node;
+	const int64_t newest = server.keeper_process().generator->newest_id();
 
-	if (!generator.newest(&step, &node))
-		return now_us;
-	return std::max(now_us, begin_us(generator.tick_of_step(step) + 1));
+	return newest < 0 ? now_us : std::max(now_us, begin_us(take_apart(*layout, newest).tick + 1));
 }
 
 int64_t
@@ -1090,43 +1086,43 @@ take_turn(Server &server) noexcept
  */
 
 void
-check_issued(Server &server, const RegistryGenerator &generator, const Taken &taken, uint64_t above_step) noexcept
+check_issued(Server &server, const Taken &taken, uint64_t above_step) noexcept
 {
-	uint64_t	last = taken.first_step + static_cast<uint64_t>(taken.count) - 1;
-	int64_t		tick = generator.tick_of_step(taken.first_step);
+	const Issued issued(*layout, taken);
+	const int64_t tick = issued.tick;
 	int			episode = none;
 
 	trace("server %d issued %" PRId64 " of node %" PRIu64 " from tick %" PRId64 " (%" PRId64 " us), sequence %" PRIu64,
-		  server.number, taken.count, taken.node, tick, begin_us(tick), generator.sequence_of_step(taken.first_step));
+		  server.number, taken.count, issued.node, tick, begin_us(tick), issued.sequence);
 	coverage.ids += taken.count;
 
 	for (int i = 0; i < episode_count && episode == none; i++)
 	{
 		const Episode &had = episodes[i];
 
-		if (had.server == server.number && had.life == server.life && had.node == taken.node &&
+		if (had.server == server.number && had.life == server.life && had.node == issued.node &&
 			begin_us(tick) >= had.start_us && begin_us(tick + 1) <= had.confirmed_until_us)
 			episode = i;
 	}
 	check(episode != none, "server %d was not granted tick %" PRId64 " (%" PRId64 " us) of node %" PRIu64,
-		  server.number, tick, begin_us(tick), taken.node);
+		  server.number, tick, begin_us(tick), issued.node);
 	check(begin_us(tick + 1) <= server.log.durable_us(), "tick %" PRId64 " is not durable", tick);
-	check(taken.first_step > above_step, "an id that was returned before the call is greater");
+	check(issued.first > above_step, "an id that was returned before the call is greater");
 	for (int i = 0; i < run_count; i++)
 	{
 		const Run  &run = runs[i];
 
-		if (run.node != taken.node || last < run.first || taken.first_step >= run.first + static_cast<uint64_t>(run.count))
+		if (run.node != issued.node || issued.last < run.first || issued.first > run.last)
 			continue;
 		check(run.server != server.number && (episodes[run.episode].is_excused || episodes[episode].is_excused),
 			  "servers %d and %d have issued node %" PRIu64 ", tick %" PRId64 ", sequence %" PRIu64,
-			  run.server, server.number, taken.node, tick, generator.sequence_of_step(taken.first_step));
+			  run.server, server.number, issued.node, tick, issued.sequence);
 	}
 	if (run_count == max_runs)
 		abort();
 	episodes[episode].issued_until_us = std::max(episodes[episode].issued_until_us, begin_us(tick + 1));
-	runs[run_count++] = {server.number, taken.node, taken.first_step, taken.count, episode};
-	server.newest_step = std::max(server.newest_step, last);
+	runs[run_count++] = {server.number, issued.node, issued.first, issued.last, episode};
+	server.newest_step = std::max(server.newest_step, issued.last);
 	server.issued_end_us = std::max(server.issued_end_us, begin_us(tick + 1));
 }
 
@@ -1154,7 +1150,7 @@ call(Server &server, Server::Process &process) noexcept
 	}
 	taken = generator.take(world.random.between(1, 4));
 	if (taken.failure == Failure::none)
-		check_issued(server, generator, taken, above_step);
+		check_issued(server, taken, above_step);
 	else
 	{
 		trace("server %d got no id: failure %d, tick %" PRId64 " (%" PRId64 " us), clock %" PRId64 " us", server.number, static_cast<int>(taken.failure), taken.tick, begin_us(taken.tick), server.wall_ns() / ns_per_us);

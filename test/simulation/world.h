@@ -258,6 +258,30 @@ private:
 	uint64_t	value_ = 0;
 };
 
+/* The ids that a call was given, taken apart. */
+struct Issued
+{
+	Issued(const Layout &layout, const Taken &taken) noexcept
+	{
+		const Parts parts = take_apart(layout, taken.id);
+		const Steps steps(layout);
+
+		tick = parts.tick;
+		node = parts.node;
+		sequence = parts.sequence;
+		first = steps.first_step(tick) + sequence;
+		last = first + static_cast<uint64_t>(taken.count) - 1;
+		is_in_one_tick = steps.tick_of(last) == tick;
+	}
+
+	int64_t		tick;
+	uint64_t	node;
+	uint64_t	sequence;		/* of the first one */
+	uint64_t	first;			/* steps: tick and sequence */
+	uint64_t	last;
+	bool		is_in_one_tick;
+};
+
 /* One backend's environment.  Its functions may leave, as PostgreSQL's may by an error. */
 class SimEnvironment
 {

@@ -54,11 +54,14 @@ protected:
 		if (taken.failure != Failure::none)
 			return {-1, static_cast<int64_t>(taken.failure)};
 		EXPECT_EQ(taken.count, 1);
-		EXPECT_EQ(taken.node, server.node);
-		EXPECT_EQ(taken.tick, from.generator.tick_of_step(taken.first_step));
+
+		const Parts parts = take_apart(layout, taken.id);
+
+		EXPECT_EQ(parts.node, server.node);
+		EXPECT_EQ(parts.tick, taken.tick);
 		/* I3 */
 		EXPECT_LE(tick_begin_us(layout, taken.tick + 1), server.durable_us);
-		return {taken.tick, from.generator.sequence_of_step(taken.first_step)};
+		return {parts.tick, static_cast<int64_t>(parts.sequence)};
 	}
 	Place take()
 	{
@@ -213,7 +216,20 @@ TEST_F(NextId, has_the_node_number)
 {
 	server.node = 1023;
 	start_at(1000);
-	EXPECT_EQ(backend->take().node, 1023u);
+	EXPECT_EQ(take_apart(layout, backend->take().id).node, 1023u);
+}
+
+TEST_F(NextId, is_put_together_as_the_layout_says)
+{
+	use_layout("timestamp:39 sequence:8 machine:16 epoch:2025-01-01");
+	start_at(1000);
+
+	Taken		taken = backend->take(10);
+
+	EXPECT_EQ(taken.count, 10);
+	EXPECT_EQ(taken.id, compose(layout, {1000, server.node, 1}));
+	EXPECT_EQ(next_in_tick(layout, taken.id), compose(layout, {1000, server.node, 2}));
+	EXPECT_EQ(backend->take().id, compose(layout, {1000, server.node, 11}));
 }
 
 TEST_F(NextId, comes_from_one_word_for_all_backends)
@@ -412,7 +428,7 @@ TEST_F(Wait, and_refusal_are_by_no_old_reading)
 	backend->environment.old_reading_ns = us_of(1000) * ns_per_us;
 	EXPECT_EQ(take(), Place(1001, 0));
 	EXPECT_TRUE(waits().empty());
-	EXPECT_EQ(counter(server.state.clock_rollbacks), 0u);
+	EXPECT_EQ(counter(server.state.clock.rollbacks), 0u);
 }
 
 /*
@@ -425,13 +441,13 @@ protected:
 	Failure next_failure()
 	{
 		uint64_t	word = server.state.word;
-		uint64_t	rollbacks = server.state.clock_rollbacks;
-		uint64_t	jumps = server.state.forward_jumps;
+		uint64_t	rollbacks = server.state.clock.rollbacks;
+		uint64_t	jumps = server.state.clock.forward_jumps;
 		Failure		foretold = backend->generator.clock_failure(server.written_us);
 
 		EXPECT_EQ(counter(server.state.word), word);
-		EXPECT_EQ(counter(server.state.clock_rollbacks), rollbacks);
-		EXPECT_EQ(counter(server.state.forward_jumps), jumps);
+		EXPECT_EQ(counter(server.state.clock.rollbacks), rollbacks);
+		EXPECT_EQ(counter(server.state.clock.forward_jumps), jumps);
 		EXPECT_EQ(backend->take().failure, foretold);
 		return foretold;
 	}
@@ -571,7 +587,7 @@ TEST_F(LayoutTime, ends_where_all_63_bits_are_used)
 
 	EXPECT_EQ(taken.failure, Failure::none);
 	EXPECT_EQ(taken.count, 4096);
-	EXPECT_EQ(compose(layout, {taken.tick, taken.node, 4095}), INT64_MAX);
+	EXPECT_EQ(taken.id + 4095, INT64_MAX);
 	EXPECT_EQ(failure_of(backend->take()), Failure::exhausted);
 }
 
@@ -690,8 +706,8 @@ TEST_F(Start, counts_a_clock_that_went_back_meanwhile)
 	server.restart();
 	at(9000);
 	EXPECT_EQ(take(), Place(10500, 0));
-	EXPECT_EQ(counter(server.state.clock_rollbacks), 1u);
-	EXPECT_EQ(counter(server.state.max_rollback_ns), 1500u * ns_per_ms);
+	EXPECT_EQ(counter(server.state.clock.rollbacks), 1u);
+	EXPECT_EQ(counter(server.state.clock.max_rollback_ns), 1500u * ns_per_ms);
 }
 
 TEST_F(Start, is_no_clock_that_went_back_where_the_reservation_is_just_not_over)
@@ -700,7 +716,7 @@ TEST_F(Start, is_no_clock_that_went_back_where_the_reservation_is_just_not_over)
 	server.restart();
 	at(10001);
 	EXPECT_EQ(take(), Place(10500, 0));
-	EXPECT_EQ(counter(server.state.clock_rollbacks), 0u);
+	EXPECT_EQ(counter(server.state.clock.rollbacks), 0u);
 }
 
 /*
@@ -867,7 +883,7 @@ TEST_F(ForwardJump, of_ten_years_is_not_believed)
 		EXPECT_EQ(failure_of(taken), Failure::forward_jump);
 		EXPECT_EQ(taken.excess_ns, 10 * year_us * ns_per_us);
 	}
-	EXPECT_EQ(counter(server.state.forward_jumps), 1u);
+	EXPECT_EQ(counter(server.state.clock.forward_jumps), 1u);
 	EXPECT_EQ(backend->environment.flushes, 1);
 
 	/* Put right again, it goes on as if nothing had been. */
@@ -886,7 +902,7 @@ TEST_F(ForwardJump, is_counted_again_after_the_clock_was_right)
 		at(2000 + 1000 * i);
 		EXPECT_EQ(take(), Place(2000 + 1000 * i, 0));
 	}
-	EXPECT_EQ(counter(server.state.forward_jumps), 3u);
+	EXPECT_EQ(counter(server.state.clock.forward_jumps), 3u);
 }
 
 TEST_F(ForwardJump, of_max_forward_jump_is_believed)
@@ -894,7 +910,7 @@ TEST_F(ForwardJump, of_max_forward_jump_is_believed)
 	start_at(1000);
 	server.set_wall_us(us_of(1000) + hour_us);
 	EXPECT_EQ(take().first, 1000 + hour_us / tick);
-	EXPECT_EQ(counter(server.state.forward_jumps), 0u);
+	EXPECT_EQ(counter(server.state.clock.forward_jumps), 0u);
 }
 
 TEST_F(ForwardJump, is_measured_from_the_last_reservation)
@@ -938,7 +954,7 @@ TEST_F(ForwardJump, is_none_where_a_clock_that_went_back_is_put_right)
 	server.offset_ns = right_ns;
 	pass_us(10 * us_per_s);
 	EXPECT_NE(take().first, -1);
-	EXPECT_EQ(counter(server.state.forward_jumps), 0u);
+	EXPECT_EQ(counter(server.state.clock.forward_jumps), 0u);
 }
 
 /*
@@ -957,8 +973,8 @@ TEST_F(Rollback, is_counted_once_and_the_greatest_kept)
 		for (int i = 0; i < 20; i++)
 			take();
 	}
-	EXPECT_EQ(counter(server.state.clock_rollbacks), 3u);
-	EXPECT_EQ(counter(server.state.max_rollback_ns), 3000u * ns_per_ms);
+	EXPECT_EQ(counter(server.state.clock.rollbacks), 3u);
+	EXPECT_EQ(counter(server.state.clock.max_rollback_ns), 3000u * ns_per_ms);
 }
 
 TEST_F(Rollback, is_counted_once_by_all_backends)
@@ -976,7 +992,7 @@ TEST_F(Rollback, is_counted_once_by_all_backends)
 		EXPECT_EQ(failure_of(backend->take()), Failure::behind);
 		EXPECT_EQ(failure_of(other.take()), Failure::behind);
 	}
-	EXPECT_EQ(counter(server.state.clock_rollbacks), 1u);
+	EXPECT_EQ(counter(server.state.clock.rollbacks), 1u);
 }
 
 TEST_F(Rollback, is_none_where_the_clock_is_slewed)
@@ -988,7 +1004,7 @@ TEST_F(Rollback, is_none_where_the_clock_is_slewed)
 		server.offset_ns -= 500;
 		take();
 	}
-	EXPECT_EQ(counter(server.state.clock_rollbacks), 0u);
+	EXPECT_EQ(counter(server.state.clock.rollbacks), 0u);
 }
 
 /*
@@ -1207,7 +1223,7 @@ TEST_F(Batch, ends_with_the_tick)
 	Taken		taken = backend->take(100);
 
 	EXPECT_EQ(taken.count, 3);
-	EXPECT_EQ(backend->generator.sequence_of_step(taken.first_step), 1u);
+	EXPECT_EQ(take_apart(layout, taken.id).sequence, 1u);
 	taken = backend->take(100);
 	EXPECT_EQ(taken.count, 4);
 	EXPECT_EQ(taken.tick, 1001);
@@ -1228,33 +1244,24 @@ using Newest = GeneratorTest;
 
 TEST_F(Newest, is_unknown_before_the_first_id)
 {
-	uint64_t	step;
-	uint64_t	node;
-
-	EXPECT_FALSE(backend->generator.newest(&step, &node));
+	EXPECT_EQ(backend->generator.newest_id(), -1);
 	at(-10);
 	EXPECT_EQ(failure_of(backend->take()), Failure::epoch_ahead);
-	EXPECT_FALSE(backend->generator.newest(&step, &node));
+	EXPECT_EQ(backend->generator.newest_id(), -1);
 	server.written_us = us_of(100000);
 	EXPECT_EQ(failure_of(backend->take()), Failure::behind);
-	EXPECT_FALSE(backend->generator.newest(&step, &node));
+	EXPECT_EQ(backend->generator.newest_id(), -1);
 }
 
 TEST_F(Newest, is_the_last_one_that_was_issued)
 {
-	uint64_t	step;
-	uint64_t	node;
-
 	start_at(1000);
 	backend->take(3);
-	ASSERT_TRUE(backend->generator.newest(&step, &node));
-	EXPECT_EQ(step, 1000u * 4 + 3);
-	EXPECT_EQ(node, server.node);
+	EXPECT_EQ(backend->generator.newest_id(), compose(layout, {1000, server.node, 3}));
 
 	/* Advancing issues nothing. */
 	backend->generator.advance_past(1200);
-	ASSERT_TRUE(backend->generator.newest(&step, &node));
-	EXPECT_EQ(step, 1000u * 4 + 3);
+	EXPECT_EQ(backend->generator.newest_id(), compose(layout, {1000, server.node, 3}));
 }
 
 /*
@@ -1576,7 +1583,7 @@ TEST_F(Revoke, leaves_a_next_claim_of_another_node)
 	grant(0, 3000);
 	/* Above what was issued and what was reserved. */
 	EXPECT_EQ(take(), Place(1500, 0));
-	EXPECT_EQ(backend->take().node, 9u);
+	EXPECT_EQ(take_apart(layout, backend->take().id).node, 9u);
 }
 
 TEST_F(Revoke, leaves_a_next_claim_that_starts_where_it_is_granted)

@@ -17,6 +17,17 @@ constexpr int thread_count = 8;
 constexpr int64_t ids_per_thread = 4000;
 constexpr int64_t drift_ms = 5;
 
+/* Appends the ids that a call was given, and returns the last. */
+int64_t
+keep_ids(const Layout &layout, const Taken &taken, std::vector<int64_t> *ids)
+{
+	int64_t		id = taken.id;
+
+	for (int64_t i = 0; i < taken.count; i++, id = next_in_tick(layout, id))
+		ids->push_back(id);
+	return ids->back();
+}
+
 class Threads : public testing::Test
 {
 protected:
@@ -34,7 +45,7 @@ protected:
 
 		Backend		backend;
 		std::mt19937_64 random;
-		std::vector<uint64_t> steps;
+		std::vector<int64_t> ids;
 	};
 
 	Threads()
@@ -46,12 +57,12 @@ protected:
 	/* Takes ids and checks each. */
 	void work(Worker &worker)
 	{
-		while (static_cast<int64_t>(worker.steps.size()) < ids_per_thread)
+		while (static_cast<int64_t>(worker.ids.size()) < ids_per_thread)
 		{
 			if (worker.random() % 8 == 0)
 				set_clock(worker);
 
-			uint64_t	before = newest_returned;
+			int64_t		before = newest_returned;
 			Taken		taken = worker.backend.take(worker.random() % 4 == 0 ? 3 : 1);
 
 			if (taken.failure != Failure::none)
@@ -63,15 +74,13 @@ protected:
 				continue;
 			}
 
-			uint64_t	last = taken.first_step + static_cast<uint64_t>(taken.count) - 1;
-
 			/* I2, I3, I4 */
-			ASSERT_GT(taken.first_step, before);
+			ASSERT_GT(taken.id, before);
 			ASSERT_TRUE(limit_goes_back || tick_begin_us(layout, taken.tick + 1) <= server.durable_us);
 			ASSERT_LE(taken.tick, tick_at(layout, taken.now_ns / ns_per_us) + drift_ms);
 
-			for (uint64_t step = taken.first_step; step <= last; step++)
-				worker.steps.push_back(step);
+			const int64_t last = keep_ids(layout, taken, &worker.ids);
+
 			while (before < last && !newest_returned.compare_exchange_weak(before, last))
 				;
 			if (worker.random() % 500 == 0)
@@ -108,12 +117,12 @@ protected:
 		/* The clock was wrong often enough. */
 		EXPECT_GT(failures, 100);
 
-		std::vector<uint64_t> all;
+		std::vector<int64_t> all;
 
 		for (auto &worker : workers)
 		{
-			EXPECT_TRUE(std::is_sorted(worker->steps.begin(), worker->steps.end()));
-			all.insert(all.end(), worker->steps.begin(), worker->steps.end());
+			EXPECT_TRUE(std::is_sorted(worker->ids.begin(), worker->ids.end()));
+			all.insert(all.end(), worker->ids.begin(), worker->ids.end());
 		}
 		EXPECT_GE(all.size(), static_cast<size_t>(thread_count * ids_per_thread));
 
@@ -126,7 +135,7 @@ protected:
 	FakeServer	server;
 	int64_t		right_ns = 0;
 	bool		limit_goes_back = false;
-	std::atomic<uint64_t> newest_returned{0};
+	std::atomic<int64_t> newest_returned{0};
 	std::atomic<int64_t> failures{0};
 };
 
@@ -148,14 +157,6 @@ TEST_F(Threads, get_ids_that_differ_and_ascend_while_the_limit_is_set)
 class KeeperThreads : public testing::Test
 {
 protected:
-	struct Id
-	{
-		uint64_t	node;
-		uint64_t	step;
-
-		auto operator<=>(const Id &) const = default;
-	};
-
 	/* What was granted, ticks. */
 	struct Granted
 	{
@@ -177,7 +178,7 @@ protected:
 
 		Backend		backend;
 		std::mt19937_64 random;
-		std::vector<Id> ids;
+		std::vector<int64_t> ids;
 	};
 
 	KeeperThreads()
@@ -193,7 +194,7 @@ protected:
 
 	void work(Worker &worker)
 	{
-		uint64_t	newest = 0;
+		int64_t		newest = 0;
 
 		while (static_cast<int64_t>(worker.ids.size()) < ids_per_thread)
 		{
@@ -209,11 +210,9 @@ protected:
 				std::this_thread::yield();
 				continue;
 			}
-			ASSERT_GT(taken.first_step, newest);
+			ASSERT_GT(taken.id, newest);
 			ASSERT_LE(tick_begin_us(layout, taken.tick + 1), server.durable_us);
-			newest = taken.first_step + static_cast<uint64_t>(taken.count) - 1;
-			for (uint64_t step = taken.first_step; step <= newest; step++)
-				worker.ids.push_back({taken.node, step});
+			newest = keep_ids(layout, taken, &worker.ids);
 			if (worker.random() % 200 == 0)
 			{
 				taken = worker.backend.generator.advance_past(taken.tick + static_cast<int64_t>(worker.random() % 8));
@@ -285,7 +284,7 @@ TEST_F(KeeperThreads, issue_only_what_is_granted_and_nothing_twice)
 	std::vector<std::thread> threads;
 	Backend		keeper(server, layout);
 	std::mt19937_64 random(1);
-	std::vector<Id> all;
+	std::vector<int64_t> all;
 
 	for (int i = 0; i < thread_count; i++)
 		workers.push_back(std::make_unique<Worker>(server, layout, i));
@@ -307,13 +306,13 @@ TEST_F(KeeperThreads, issue_only_what_is_granted_and_nothing_twice)
 	/* There was something to see. */
 	EXPECT_GT(refused, 0);
 	EXPECT_GT(granted.size(), 10u);
-	for (const Id &id : all)
+	for (int64_t id : all)
 	{
-		int64_t		tick = keeper.generator.tick_of_step(id.step);
+		const Parts parts = take_apart(layout, id);
 
 		ASSERT_TRUE(std::any_of(granted.begin(), granted.end(), [&] (const Granted &grant)
-								{ return grant.node == id.node && tick >= grant.from && tick < grant.until; }))
-			<< "node " << id.node << ", tick " << tick;
+								{ return grant.node == parts.node && parts.tick >= grant.from && parts.tick < grant.until; }))
+			<< "node " << parts.node << ", tick " << parts.tick;
 	}
 }
 
