@@ -1,7 +1,7 @@
 /*
  * clock.h
  *		The clocks: the wall clock, which may be set, and CLOCK_BOOTTIME, which
- *		only runs.  Nanoseconds.
+ *		only runs; and the one that this server's ids are made by.  Nanoseconds.
  */
 #ifndef SNOWFLAKE_POSTGRES_CLOCK_H
 #define SNOWFLAKE_POSTGRES_CLOCK_H
@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "core/generator.h"
+#include "core/environment.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
@@ -19,11 +19,11 @@ namespace snowflake __attribute__((visibility("hidden")))
 inline int64_t
 read_ns(clockid_t clock) noexcept
 {
-	constexpr int64_t ns_per_s = 1000 * 1000 * 1000;
+	constexpr int64_t ns_per_second = 1000 * ns_per_ms;
 	timespec	now;
 
 	clock_gettime(clock, &now);
-	return now.tv_sec >= INT64_MAX / ns_per_s ? INT64_MAX : now.tv_sec * ns_per_s + now.tv_nsec;
+	return now.tv_sec >= INT64_MAX / ns_per_second ? INT64_MAX : now.tv_sec * ns_per_second + now.tv_nsec;
 }
 
 inline int64_t
@@ -38,59 +38,66 @@ boot_clock_ns() noexcept
 	return read_ns(CLOCK_BOOTTIME);
 }
 
-/* CLOCK_BOOTTIME with an offset: a clock that nobody sets.  It too stands still in 2262. */
-inline int64_t
-boot_clock_from(int64_t offset_ns) noexcept
-{
-	int64_t		now;
-
-	return __builtin_add_overflow(boot_clock_ns(), offset_ns, &now) ? INT64_MAX : now;
-}
-
-/*
- * Counts something that only runs, at 1 GHz or more, and costs less to read than
- * a clock; 0 always where there is nothing like that.
- */
-inline uint64_t
-cycles() noexcept
-{
-#ifdef __x86_64__
-	return __builtin_ia32_rdtsc();
-#else
-	return 0;
-#endif
-}
-
-/* A reading of the clock counts as recent for so many cycles: 5 us or less. */
-constexpr uint64_t recent_cycles = 5000;
-
 /*
  * The wall clock, and what it is ahead of CLOCK_BOOTTIME: constant, except where
  * the wall clock is set.  A process that loses the processor between the two
  * readings would see a difference that is not there, so the closest of a few
  * pairs counts.
  */
-inline ClockReading
-read_wall_clock() noexcept
+ClockReading read_wall_clock() noexcept;
+
+/*
+ * This process's view of the clock that ids are made by, as snowflake.clock says:
+ * the wall clock, or CLOCK_BOOTTIME from where the wall clock was when the server
+ * started.  Needs the library to be preloaded.
+ */
+class Clock
 {
-	constexpr int64_t close_enough_ns = 20 * 1000;
-	ClockReading result{};
-	int64_t		closest = INT64_MAX;
+public:
+	/* Unix nanoseconds. */
+	int64_t		now_ns() noexcept;
 
-	for (int tries = 0; tries < 5 && closest > close_enough_ns; tries++)
+	int64_t		now_us() noexcept
 	{
-		int64_t		before = boot_clock_ns();
-		int64_t		wall = wall_clock_ns();
-		int64_t		between = boot_clock_ns() - before;
-
-		if (between < closest)
-		{
-			closest = between;
-			result = {wall, wall - before};
-		}
+		return now_ns() / ns_per_us;
 	}
-	return result;
-}
+
+	/* The last reading again where that is 5 us old or less. */
+	int64_t		recent_ns() noexcept
+	{
+		uint64_t	now = cycles();
+
+		return now == 0 || now - read_at_ >= recent_cycles ? now_ns() : read_ns_;
+	}
+
+	/* The clock, and what it is ahead of CLOCK_BOOTTIME. */
+	ClockReading read() const noexcept;
+
+	/* Believes the wall clock as it is now, for the whole server; returns its offset. */
+	int64_t		accept() noexcept;
+
+private:
+	static constexpr uint64_t recent_cycles = 5000;
+
+	/*
+	 * Counts something that only runs, at 1 GHz or more, and costs less to read than
+	 * a clock; 0 always where there is nothing like that.
+	 */
+	static uint64_t cycles() noexcept
+	{
+#ifdef __x86_64__
+		return __builtin_ia32_rdtsc();
+#else
+		return 0;
+#endif
+	}
+
+	/* The last reading, and the cycles() at which it was read */
+	int64_t		read_ns_ = 0;
+	uint64_t	read_at_ = 0;
+};
+
+extern Clock server_clock;
 
 }  // namespace snowflake
 

@@ -12,6 +12,7 @@
 #include "postgres/time.h"
 
 #include "postgres/pg.h"
+#include "postgres/row.h"
 
 namespace snowflake
 {
@@ -122,20 +123,13 @@ snowflake_decode(PG_FUNCTION_ARGS)
 	const Layout &layout = layout_argument(fcinfo, 1);
 	int64		id = id_argument(fcinfo, layout);
 	Parts		parts = take_apart(layout, id);
-	TupleDesc	row_type;
-	bool		nulls[4] = {};
+	Row			row;
 
-	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-
-	Datum		values[4] = {
-		TimestampTzGetDatum(timestamp_of(layout, parts)),
-		Int64GetDatum(static_cast<int64>(parts.node)),
-		Int64GetDatum(static_cast<int64>(parts.sequence)),
-		fields_of(layout, id),
-	};
-
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+	row.add(TimestampTzGetDatum(timestamp_of(layout, parts)));
+	row.add_int(parts.node);
+	row.add_int(parts.sequence);
+	row.add(fields_of(layout, id));
+	PG_RETURN_DATUM(row.result(fcinfo));
 }
 
 /* snowflake_timestamp(id bigint [, layout text]) timestamptz: when it was born, the beginning of its tick. */
@@ -237,15 +231,13 @@ snowflake_explain(PG_FUNCTION_ARGS)
 	for (int i = 0; i < layout.field_count; i++)
 	{
 		const Field &field = layout.fields[i];
-		bool		nulls[4] = {};
-		Datum		values[4] = {
-			CStringGetTextDatum(field.name),
-			Int32GetDatum(field.bits),
-			Int64GetDatum(static_cast<int64>(field_value(field, id))),
-			CStringGetTextDatum(meaning_of(layout, field, parts)),
-		};
+		Row			row;
 
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		row.add_text(field.name);
+		row.add(Int32GetDatum(field.bits));
+		row.add_int(field_value(field, id));
+		row.add_text(meaning_of(layout, field, parts));
+		row.put(result);
 	}
 	return Datum{0};
 }

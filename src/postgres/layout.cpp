@@ -7,10 +7,12 @@
 #include <cmath>
 
 #include "core/id.h"
+#include "core/scale.h"
 #include "postgres/settings.h"
 #include "postgres/time.h"
 
 #include "postgres/pg.h"
+#include "postgres/row.h"
 
 namespace snowflake
 {
@@ -25,27 +27,23 @@ struct CachedLayout
 	text	   *spec;
 };
 
-constexpr int layout_columns = 10;
-
-/* One row: name, spec, timestamp_bits, node_bits, sequence_bits, tick, epoch, ends_at, max_node, ids_per_second */
-void
-fill_row(const Layout &layout, Datum *values, bool *nulls)
+/* name, spec, timestamp_bits, node_bits, sequence_bits, tick, epoch, ends_at, max_node, ids_per_second */
+Row
+row_of(const Layout &layout)
 {
-	const char *name = preset_name(layout);
-	int			i = 0;
+	Row			row;
 
-	memset(nulls, 0, layout_columns * sizeof(bool));
-	nulls[i] = name == nullptr;
-	values[i++] = name == nullptr ? Datum{0} : CStringGetTextDatum(name);
-	values[i++] = CStringGetTextDatum(layout_text(layout).text);
-	values[i++] = Int32GetDatum(layout.timestamp_bits);
-	values[i++] = Int32GetDatum(layout.node_bits);
-	values[i++] = Int32GetDatum(layout.sequence_bits);
-	values[i++] = interval_datum(layout.tick_us);
-	values[i++] = TimestampTzGetDatum(timestamptz_of(layout.epoch_us));
-	values[i++] = TimestampTzGetDatum(timestamptz_of(ends_at_us(layout)));
-	values[i++] = Int64GetDatum(static_cast<int64>(layout.max_node()));
-	values[i++] = Float8GetDatum(std::ldexp(1e6, layout.sequence_bits) / static_cast<double>(layout.tick_us));
+	row.add_text(preset_name(layout));
+	row.add_text(layout_text(layout).text);
+	row.add(Int32GetDatum(layout.timestamp_bits));
+	row.add(Int32GetDatum(layout.node_bits));
+	row.add(Int32GetDatum(layout.sequence_bits));
+	row.add(interval_datum(layout.tick_us));
+	row.add(TimestampTzGetDatum(timestamptz_of(layout.epoch_us)));
+	row.add(TimestampTzGetDatum(timestamptz_of(ends_at_us(layout))));
+	row.add_int(layout.max_node());
+	row.add(Float8GetDatum(std::ldexp(1e6, layout.sequence_bits) / static_cast<double>(layout.tick_us)));
+	return row;
 }
 
 }  // namespace
@@ -90,6 +88,21 @@ layout_argument(FunctionCallInfoBaseData *fcinfo, int argument)
 }
 
 bool
+is_for_reading_only(const Layout &layout, Reason *reason)
+{
+	if (layout.fields[0].kind != FieldKind::timestamp)
+		return !reason->refuse("Its first field is not the timestamp, so ids would not sort by time.");
+
+	/* The durable limit must say which ids were made. */
+	if (!has_scale_tick(layout))
+		return !reason->refuse("Its tick cannot be kept with the durable limit. Ticks of 1 to %d us, ms or s can be used.",
+							   static_cast<int>(scale_mask(scale_count_bits)));
+	if (!has_scale_epoch(layout))
+		return !reason->refuse("Its epoch cannot be kept with the durable limit. Epochs before the year 2248 can be used.");
+	return false;
+}
+
+bool
 ends_within_a_year(const Layout &layout, int64_t now_us)
 {
 	return ends_at_us(layout) - now_us <= 365 * USECS_PER_DAY;
@@ -127,15 +140,7 @@ PG_FUNCTION_INFO_V1(snowflake_layout);
 Datum
 snowflake_layout(PG_FUNCTION_ARGS)
 {
-	const Layout &layout = layout_argument(fcinfo, 0);
-	TupleDesc	row_type;
-	Datum		values[layout_columns];
-	bool		nulls[layout_columns];
-
-	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	fill_row(layout, values, nulls);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+	PG_RETURN_DATUM(row_of(layout_argument(fcinfo, 0)).result(fcinfo));
 }
 
 /* snowflake_layouts() SETOF record: the same for each preset. */
@@ -150,13 +155,10 @@ snowflake_layouts(PG_FUNCTION_ARGS)
 	{
 		Layout		layout;
 		Reason		reason;
-		Datum		values[layout_columns];
-		bool		nulls[layout_columns];
 
 		if (!parse_layout(preset.spec, &layout, &reason))
 			elog(ERROR, "preset \"%s\" is no layout: %s", preset.name, reason.text);
-		fill_row(layout, values, nulls);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		row_of(layout).put(result);
 	}
 	return Datum{0};
 }

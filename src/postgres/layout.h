@@ -20,6 +20,9 @@ namespace snowflake __attribute__((visibility("hidden")))
  */
 const Layout &layout_argument(FunctionCallInfoBaseData *fcinfo, int argument);
 
+/* Why ids of this layout can only be read, whatever the clock says; false where they can be made. */
+bool		is_for_reading_only(const Layout &layout, Reason *reason);
+
 /* The server's log tells of a layout's end from one year before. */
 bool		ends_within_a_year(const Layout &layout, int64_t now_us);
 void		report_end(int elevel, const Layout &layout);

@@ -13,13 +13,16 @@
 #include <algorithm>
 
 #include "core/scale.h"
-#include "postgres/generate.h"
+#include "postgres/environment.h"
+#include "postgres/errors.h"
+#include "postgres/layout.h"
 #include "postgres/reservation.h"
 #include "postgres/settings.h"
 #include "postgres/shared.h"
 #include "postgres/time.h"
 
 #include "postgres/pg.h"
+#include "postgres/row.h"
 
 namespace snowflake
 {
@@ -196,14 +199,12 @@ snowflake_limit_layout(PG_FUNCTION_ARGS)
 {
 	uint64_t	recorded = read_scale();
 	Scale		scale = decode_scale(recorded);
-	bool		nulls[] = {recorded == 0, recorded == 0 || scale.tick_us == 0, recorded == 0};
-	Datum		values[] = {TimestampTzGetDatum(timestamptz_of(scale.epoch_us)), interval_datum(scale.tick_us),
-							Int32GetDatum(scale.timestamp_shift)};
-	TupleDesc	row_type;
+	Row			row;
 
-	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+	row.add(TimestampTzGetDatum(timestamptz_of(scale.epoch_us)), recorded == 0);
+	row.add(interval_datum(scale.tick_us), recorded == 0 || scale.tick_us == 0);
+	row.add(Int32GetDatum(scale.timestamp_shift), recorded == 0);
+	PG_RETURN_DATUM(row.result(fcinfo));
 }
 
 }

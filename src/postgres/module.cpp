@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "postgres/clock.h"
-#include "postgres/generate.h"
 #include "postgres/grant.h"
 #include "postgres/lastval.h"
 #include "postgres/layout.h"

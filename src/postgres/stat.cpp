@@ -4,8 +4,9 @@
  */
 #include <algorithm>
 
-#include "postgres/generate.h"
+#include "postgres/environment.h"
 #include "postgres/grant.h"
+#include "postgres/layout.h"
 #include "postgres/layout_change.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
@@ -13,6 +14,7 @@
 #include "postgres/time.h"
 
 #include "postgres/pg.h"
+#include "postgres/row.h"
 
 namespace snowflake
 {
@@ -36,41 +38,6 @@ sum_counters(const Shared &state)
 	}
 	return sum;
 }
-
-Datum
-count_datum(uint64_t count)
-{
-	return Int64GetDatum(static_cast<int64>(count));
-}
-
-/* The row of snowflake_stat, filled from its first column to its last. */
-struct Row
-{
-	static constexpr int columns = 24;
-
-	Datum		values[columns];
-	bool		nulls[columns];
-	int			filled = 0;
-
-	void		add(Datum value, bool is_null = false)
-	{
-		values[filled] = value;
-		nulls[filled++] = is_null;
-	}
-
-	void		add_null()
-	{
-		add(Datum{0}, true);
-	}
-
-	void		add_text(const char *text)
-	{
-		if (text != nullptr)
-			add(CStringGetTextDatum(text));
-		else
-			add_null();
-	}
-};
 
 /*
  * Why the next call would be refused, whatever the registry grants; null where it
@@ -118,6 +85,72 @@ may_see_problem()
 	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
 }
 
+/* node_id, node_source, claim, claim_since, granted_until, problem */
+void
+add_claim(const RegistryGrant &grant, bool is_held, int64 now_us, Row *row)
+{
+	const ServerNode &node = server_node();
+	bool		is_granted = grant.state != ClaimState::none;
+
+	/* With a registry the number is the one that it has granted last, or the fixed one that it is asked for. */
+	row->add_int(is_granted ? grant.grant.node : node.number,
+				 !node.usable || (!is_granted && server_node_id().source == NodeSource::automatic));
+	row->add_text(node_source_name());
+	if (has_registry())
+	{
+		row->add_text(claim_state_name(claim_state(grant, now_us)));
+		row->add(TimestampTzGetDatum(timestamptz_of(claim_since(grant, now_us))));
+		row->add(TimestampTzGetDatum(timestamptz_of(grant.grant.granted_until_us)), !is_granted);
+		row->add_text(grant.problem[0] != '\0' && may_see_problem() ? grant.problem : nullptr);
+		return;
+	}
+	row->add_text(is_held ? "held" : "none");
+	row->add_null();
+	row->add_null();
+	row->add_null();
+}
+
+/* last_id, last_timestamp, drift */
+void
+add_newest(int64 newest, int64 now_us, Row *row)
+{
+	const Layout &layout = server_layout();
+
+	if (newest < 0)
+	{
+		row->add_null();
+		row->add_null();
+		row->add_null();
+		return;
+	}
+
+	int64		begin_us = tick_begin_us(layout, take_apart(layout, newest).tick);
+
+	row->add_int(newest);
+	row->add(TimestampTzGetDatum(timestamptz_of(begin_us)));
+	row->add(interval_datum(begin_us - now_us));
+}
+
+/* ids, reservations, clock_rollbacks, max_rollback, forward_jumps, waits, wait_time, longest_wait, errors */
+void
+add_counters(const Shared &state, const Counters &base, Row *row)
+{
+	const auto load = [] (const Atomic64 &value) { return value.load(std::memory_order_relaxed); };
+	const auto interval = [] (uint64_t ns) { return interval_datum(static_cast<int64>(ns) / ns_per_us); };
+	const ClockHistory<Atomic64> &clock = state.generator.clock;
+	Counters	sum = sum_counters(state);
+
+	row->add_int(sum.ids - base.ids);
+	row->add_int(load(state.generator.reservations));
+	row->add_int(load(clock.rollbacks));
+	row->add(interval(load(clock.max_rollback_ns)));
+	row->add_int(load(clock.forward_jumps));
+	row->add_int(sum.waits - base.waits);
+	row->add(interval(sum.wait_ns - base.wait_ns));
+	row->add(interval(load(state.longest_wait_ns)));
+	row->add_int(sum.errors - base.errors);
+}
+
 }  // namespace
 
 }  // namespace snowflake
@@ -134,57 +167,19 @@ snowflake_stat(PG_FUNCTION_ARGS)
 {
 	ServerGenerator &generator = server_generator();
 	const Layout &layout = server_layout();
-	const ServerNode &node = server_node();
-	const char *source = node_source_name();
 	Shared	   &state = *shared();
-	Row			row;
-	TupleDesc	row_type;
 	int64		newest = generator.newest_id();
 	bool		is_held = state.generator.word.load(std::memory_order_acquire) & held;
 	int64		reserved_us = is_held ?
 		tick_begin_us(layout, static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
-	int64		now_us = Server().now_ns() / ns_per_us;
-
-	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-
-	/* With a registry the number is the one that it has granted last, or the fixed one that it is asked for. */
+	int64		now_us = server_clock.now_us();
 	RegistryGrant grant = current_grant();
-	bool		is_granted = grant.state != ClaimState::none;
+	Row			row;
 
-	row.add(Int64GetDatum(static_cast<int64>(is_granted ? grant.grant.node : node.number)),
-			!node.usable || (!is_granted && server_node_id().source == NodeSource::automatic));
-	row.add_text(source);
-	if (has_registry())
-	{
-		row.add_text(claim_state_name(claim_state(grant, now_us)));
-		row.add(TimestampTzGetDatum(timestamptz_of(claim_since(grant, now_us))));
-		row.add(TimestampTzGetDatum(timestamptz_of(grant.grant.granted_until_us)), !is_granted);
-		row.add_text(grant.problem[0] != '\0' && may_see_problem() ? grant.problem : nullptr);
-	}
-	else
-	{
-		row.add_text(is_held ? "held" : "none");
-		row.add_null();
-		row.add_null();
-		row.add_null();
-	}
+	add_claim(grant, is_held, now_us, &row);
 	row.add_text(refusal(generator, grant.grant.start_us, now_us));
 	row.add_text(layout_text(layout).text);
-	if (newest >= 0)
-	{
-		int64		begin_us = tick_begin_us(layout, take_apart(layout, newest).tick);
-
-		row.add(Int64GetDatum(newest));
-		row.add(TimestampTzGetDatum(timestamptz_of(begin_us)));
-		row.add(interval_datum(begin_us - now_us));
-	}
-	else
-	{
-		row.add_null();
-		row.add_null();
-		row.add_null();
-	}
+	add_newest(newest, now_us, &row);
 	row.add(TimestampTzGetDatum(timestamptz_of(reserved_us)), reserved_us == 0);
 	row.add(interval_datum(reserved_us - now_us), reserved_us == 0);
 
@@ -193,20 +188,10 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	int64		reset_at = state.reset_at;
 	unlock_shared();
 
-	Counters	sum = sum_counters(state);
-
-	row.add(count_datum(sum.ids - base.ids));
-	row.add(count_datum(state.generator.reservations.load(std::memory_order_relaxed)));
-	row.add(count_datum(state.generator.clock.rollbacks.load(std::memory_order_relaxed)));
-	row.add(interval_datum(static_cast<int64>(state.generator.clock.max_rollback_ns.load(std::memory_order_relaxed)) / ns_per_us));
-	row.add(count_datum(state.generator.clock.forward_jumps.load(std::memory_order_relaxed)));
-	row.add(count_datum(sum.waits - base.waits));
-	row.add(interval_datum(static_cast<int64>(sum.wait_ns - base.wait_ns) / ns_per_us));
-	row.add(interval_datum(static_cast<int64>(state.longest_wait_ns.load(std::memory_order_relaxed)) / ns_per_us));
-	row.add(count_datum(sum.errors - base.errors));
+	add_counters(state, base, &row);
 	row.add(TimestampTzGetDatum(timestamptz_of(ends_at_us(layout))));
 	row.add(TimestampTzGetDatum(reset_at));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), row.values, row.nulls)));
+	PG_RETURN_DATUM(row.result(fcinfo));
 }
 
 /* snowflake_stat_reset(): zeroes the counters. */

@@ -19,7 +19,7 @@
 
 #include "core/keeper.h"
 #include "postgres/clock.h"
-#include "postgres/generate.h"
+#include "postgres/environment.h"
 #include "postgres/grant.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
@@ -251,7 +251,7 @@ public:
 
 	int64_t clock_us() noexcept
 	{
-		return Server().now_ns() / ns_per_us;
+		return server_clock.now_us();
 	}
 
 	int64_t issued_until_us() noexcept

@@ -1,0 +1,70 @@
+/*
+ * environment.h
+ *		The server's generator: the core's, with PostgreSQL as its environment.
+ */
+#ifndef SNOWFLAKE_POSTGRES_ENVIRONMENT_H
+#define SNOWFLAKE_POSTGRES_ENVIRONMENT_H
+
+#include "core/generator.h"
+#include "postgres/clock.h"
+#include "postgres/shared.h"
+
+namespace snowflake __attribute__((visibility("hidden")))
+{
+
+/*
+ * What the generator needs of PostgreSQL (core/environment.h).  These functions
+ * report errors, and leave by them; the lock is released then.
+ */
+class ServerEnvironment
+{
+public:
+	int64_t		now_ns() noexcept
+	{
+		return server_clock.now_ns();
+	}
+
+	int64_t		recent_ns() noexcept
+	{
+		return server_clock.recent_ns();
+	}
+
+	ClockReading read_clock() noexcept;
+	void		lock() noexcept;
+	void		unlock() noexcept;
+	bool		claim_source(ClaimSource *source) noexcept;
+	void		prepare_limit() noexcept;
+	void		advance_limit(int64_t limit_us) noexcept;
+	void		flush_limit() noexcept;
+	void		set_limit(int64_t limit_us) noexcept;
+	int64_t		wait(int64_t ns, bool first) noexcept;
+	int64_t		wait_for_grant(int64_t us, int64_t ns, bool first) noexcept;
+	void		clock_ahead(int64_t now_ns, int64_t durable_us) noexcept;
+
+private:
+	uint64_t	log_position_ = 0;
+};
+
+using ServerGenerator = Generator<Atomic64, ServerEnvironment>;
+
+/* The generator, following the settings as they are now.  An error where the library was not preloaded. */
+ServerGenerator &server_generator();
+
+/* This backend's counters, which only it writes; there with the generator. */
+extern BackendCounters *own_counters;
+
+inline void
+count(Atomic64 &counter, uint64_t more)
+{
+	counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+/* The tick of the newest id; -1 where this server has made none since it started. */
+int64_t		newest_tick();
+
+/* How far this server has come, Unix microseconds: the end of the newest id's tick, or now where that is later. */
+int64_t		position_us(int64_t now_us);
+
+}  // namespace snowflake
+
+#endif
