@@ -66,12 +66,14 @@ endif
 include $(PGXS)
 
 # PGXS knows no dependency on headers.
-$(OBJS) src/registry/postgresql.o src/registry/zookeeper.o: $(HEADER_FILES)
+ZOOKEEPER_OBJS = src/registry/zookeeper_connection.o src/core/claim_text.o
+$(OBJS) src/registry/postgresql.o src/registry/zookeeper.o $(ZOOKEEPER_OBJS): $(HEADER_FILES)
 
 snowflake_%$(DLSUFFIX): src/registry/%.o
-	$(CXX) $(CXXFLAGS) -shared -nostartfiles -o $@ $< $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
+	$(CXX) $(CXXFLAGS) -shared -nostartfiles -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
 snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq)
 snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st
+snowflake_zookeeper$(DLSUFFIX): $(ZOOKEEPER_OBJS)
 
 snowflake--$(EXTVERSION).sql: $(SQL_PARTS)
 snowflake_migrate--$(EXTVERSION).sql: $(MIGRATE_PARTS)

@@ -1,0 +1,518 @@
+/*
+ * zookeeper_connection.cpp
+ *		A session in ZooKeeper, and the requests made in it.
+ */
+#include "registry/zookeeper_connection.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/parse.h"
+#include "postgres/clock.h"
+
+#include "postgres/pg.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+/* How long a server may be silent before another one is tried: a part of the session's time, within these. */
+constexpr int64_t silent_part = 6;
+constexpr int64_t min_silent_ms = 1000;
+constexpr int64_t max_silent_ms = 5000;
+
+/* A session is ended on the server, which may take a moment, where the server answered so recently. */
+constexpr int64_t recent_ms = 1000;
+
+constinit const StoreContext *context = nullptr;
+constinit zhandle_t *handle = nullptr;	/* of the connection that is there, or being made */
+constinit clientid_t session{}; /* client_id 0: none */
+constinit int host = -1;		/* which one of the hosts; -1: none yet */
+constinit char server[sizeof(RegistryAddress::hosts)] = "";		/* that host and port */
+constinit int failure_errno = 0;	/* why the connection failed, where the library knew */
+constinit int64_t answered_ms = 0;	/* when the server last answered all that was asked */
+constinit int64_t silent_since_ms = 0;	/* since when an answer has been missing and nothing came; 0: none is missing */
+
+/* The requests of the operation at hand. */
+constinit uintptr_t operation = 0;
+constinit int requests = 0;
+constinit int unanswered = 0;
+constinit Answer answers[max_requests]{};
+constinit zoo_op_result_t parts[max_operations]{};	/* written by the library, not read: a refused part names the whole */
+constinit TakeNames take_children = nullptr;
+
+int64_t
+now_ms()
+{
+	return boot_clock_ns() / (1000 * 1000);
+}
+
+int64_t
+silent_ms()
+{
+	int64_t		timeout_ms = handle != nullptr ? zoo_recv_timeout(handle) : context->window_us / 1000;
+
+	return std::clamp(timeout_ms / silent_part, min_silent_ms, max_silent_ms);
+}
+
+bool
+is_expired()
+{
+	return handle != nullptr && zoo_state(handle) == ZOO_EXPIRED_SESSION_STATE;
+}
+
+/* The library's log: the one thing that says why a connection failed. */
+void
+keep_failure(const char *message)
+{
+	constexpr const char *mark = "errno=";
+	const char *found = strstr(message, mark);
+
+	if (found != nullptr)
+		failure_errno = atoi(found + strlen(mark));
+}
+
+/* Lets the library send and receive, for at most limit_ms. */
+Moved
+pump(int64_t limit_ms)
+{
+	int			socket = -1;
+	int			interest = 0;
+	timeval		wanted{};
+
+	if (zookeeper_interest(handle, &socket, &interest, &wanted) != ZOK)
+		return Moved::failed;
+	if (socket == -1)
+		return Moved::exhausted;
+
+	int64_t		wanted_ms = wanted.tv_sec * 1000 + (wanted.tv_usec + 999) / 1000;
+	int			events = (interest & ZOOKEEPER_READ ? WL_SOCKET_READABLE : 0) |
+		(interest & ZOOKEEPER_WRITE ? WL_SOCKET_WRITEABLE : 0);
+	const int64_t timeout_ms = std::max<int64_t>(std::min(wanted_ms, limit_ms), 0);
+	int			ready = context->wait(socket, events, static_cast<long>(timeout_ms));
+
+	if (ready < 0)
+		return Moved::given_up;
+	if (ready == 0)
+		return Moved::nothing;
+
+	int			result = zookeeper_process(handle, (ready & WL_SOCKET_READABLE ? ZOOKEEPER_READ : 0) |
+									   (ready & WL_SOCKET_WRITEABLE ? ZOOKEEPER_WRITE : 0));
+
+	if (result != ZOK && result != ZNOTHING)
+		return Moved::failed;
+	return ready & WL_SOCKET_READABLE ? Moved::on : Moved::nothing;
+}
+
+int
+count_hosts()
+{
+	const char *hosts = context->address->hosts;
+
+	return static_cast<int>(std::count(hosts, hosts + strlen(hosts), ',')) + 1;
+}
+
+/* Keepers begin with different servers. */
+int
+first_host()
+{
+	uint32_t	sum = 0;
+
+	for (const char *digit = context->me.nonce; *digit != '\0'; digit++)
+		sum = sum * 31 + static_cast<unsigned char>(*digit);
+	return static_cast<int>(sum % static_cast<uint32_t>(count_hosts()));
+}
+
+/* The chosen host's addresses, each with its port, as the library reads them. */
+LookedUp
+look_up_host(char *addresses, size_t size, Problem *problem)
+{
+	std::string_view hosts = context->address->hosts;
+	std::string_view chosen;
+	char		name[sizeof(server)];
+	Addresses	found = {};
+	size_t		length = 0;
+
+	for (int i = 0; i <= host; i++)
+		chosen = take_until(&hosts, ',');
+	snprintf(server, sizeof(server), "%.*s", static_cast<int>(chosen.size()), chosen.data());
+	strlcpy(name, server, sizeof(name));
+
+	char	   *colon = strrchr(name, ':');
+
+	*colon = '\0';
+
+	const LookedUp result = context->look_up(context, name, static_cast<long>(silent_ms()), &found, problem);
+
+	strlcpy(addresses, server, size);
+	for (int i = 0; i < found.count && length < size; i++)
+		length += static_cast<size_t>(snprintf(addresses + length, size - length, "%s%s:%s", i == 0 ? "" : ",",
+											   found.text[i], colon + 1));
+	return result;
+}
+
+bool
+open_handle(const char *addresses)
+{
+	const int	timeout_ms = static_cast<int>(std::clamp<int64_t>(context->window_us / 1000, 1, INT_MAX));
+
+	failure_errno = 0;
+	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
+	handle = zookeeper_init2(addresses, nullptr, timeout_ms,
+							 session.client_id != 0 ? &session : nullptr, nullptr, ZOO_NO_LOG_CLIENTENV, keep_failure);
+	if (handle == nullptr)
+		return false;
+	/* Names are looked up before a connection is made, not while it is there. */
+	(void) zoo_set_servers_resolution_delay(handle, -1);
+	return true;
+}
+
+/* Connects to the chosen host; *given_up where the keeper wants nothing more of it. */
+bool
+connect_host(bool *given_up, Problem *problem)
+{
+	char		addresses[max_addresses * (sizeof(Addresses::text[0]) + sizeof(",:65535"))];
+	const LookedUp looked_up = look_up_host(addresses, sizeof(addresses), problem);
+
+	*given_up = looked_up == LookedUp::given_up;
+	if (looked_up != LookedUp::done)
+		return false;
+	if (!open_handle(addresses))
+		return fail(problem, "could not look up the host of ZooKeeper's server \"%s\"", server);
+
+	int64_t		deadline_ms = now_ms() + silent_ms();
+	const char *reason = "it does not answer";
+
+	/* A host may have several addresses.  Each failure goes on to the next one. */
+	for (int failures = 0; failures < 10;)
+	{
+		int64_t		left_ms = deadline_ms - now_ms();
+
+		if (left_ms <= 0)
+			break;
+
+		Moved		moved = pump(left_ms);
+
+		if (is_connected())
+		{
+			session = *zoo_client_id(handle);
+			answered_ms = now_ms();
+			silent_since_ms = 0;
+			return true;
+		}
+		if (is_expired())
+		{
+			close_connection(false);
+			return fail(problem, "the session in ZooKeeper has expired");
+		}
+		*given_up = moved == Moved::given_up;
+		if (moved == Moved::failed)
+			failures++;
+		if (moved == Moved::failed && failure_errno != 0)
+			reason = failure_errno == EHOSTDOWN ? "it closed the connection" : strerror(failure_errno);
+		if (moved == Moved::given_up || moved == Moved::exhausted)
+			break;
+	}
+	close_connection(false);
+	return fail(problem, "could not connect to ZooKeeper's server \"%s\": %s", server, reason);
+}
+
+/* Requests and their answers. */
+
+/* What the library hands back with an answer. */
+const void *
+tag_of(const Answer *answer)
+{
+	return reinterpret_cast<const void *>(operation * max_requests + static_cast<uintptr_t>(answer - answers));
+}
+
+/* The answer that is waited for, or null. */
+Answer *
+receive(const void *tag, int result, const struct Stat *stat)
+{
+	uintptr_t	number = reinterpret_cast<uintptr_t>(tag);
+	Answer	   *answer = &answers[number % max_requests];
+
+	if (number != reinterpret_cast<uintptr_t>(tag_of(answer)) || answer->is_there)
+		return nullptr;
+	answer->is_there = true;
+	answer->result = result;
+	answer->stat = stat != nullptr ? *stat : Stat{};
+	answer->length = 0;
+	unanswered--;
+	return answer;
+}
+
+void
+receive_data(int result, const char *value, int length, const struct Stat *stat, const void *tag)
+{
+	Answer	   *answer = receive(tag, result, stat);
+
+	if (answer != nullptr && result == ZOK)
+	{
+		answer->length = std::clamp(length, 0, max_data_bytes);
+		memcpy(answer->data, value, static_cast<size_t>(answer->length));
+	}
+}
+
+void
+receive_stat(int result, const struct Stat *stat, const void *tag)
+{
+	(void) receive(tag, result, stat);
+}
+
+void
+receive_string(int result, const char *, const void *tag)
+{
+	(void) receive(tag, result, nullptr);
+}
+
+void
+receive_void(int result, const void *tag)
+{
+	(void) receive(tag, result, nullptr);
+}
+
+void
+receive_children(int result, const struct String_vector *names, const void *tag)
+{
+	if (receive(tag, result, nullptr) != nullptr && result == ZOK)
+		take_children(names->data, names->count);
+}
+
+Answer *
+next_answer()
+{
+	Answer	   *answer = &answers[requests++];
+
+	answer->is_there = false;
+	unanswered++;
+	return answer;
+}
+
+/* Takes what a function of the library said that was to send a request. */
+void
+sent(const Answer *answer, int result)
+{
+	if (result != ZOK)
+		(void) receive(tag_of(answer), result, nullptr);
+}
+
+}  // namespace
+
+void
+use_context(const StoreContext *new_context)
+{
+	context = new_context;
+}
+
+int64_t
+session_number()
+{
+	return session.client_id;
+}
+
+bool
+is_connected()
+{
+	return handle != nullptr && zoo_state(handle) == ZOO_CONNECTED_STATE;
+}
+
+bool
+has_answered_recently()
+{
+	return is_connected() && now_ms() - answered_ms < recent_ms;
+}
+
+bool
+connect_any(bool *given_up, Problem *problem)
+{
+	const bool	has_session = session.client_id != 0;
+
+	*given_up = false;
+	close_connection(false);
+	if (has_session && session.client_id == 0)
+		return fail(problem, "the session in ZooKeeper has expired");
+	for (int tries = count_hosts(); tries > 0; tries--)
+	{
+		host = host < 0 ? first_host() : (host + 1) % count_hosts();
+		if (connect_host(given_up, problem))
+			return true;
+		if (*given_up || (has_session && session.client_id == 0))
+			break;
+	}
+	return false;
+}
+
+/* The library does not notice itself where it only fails to send. */
+Moved
+move_connection(int64_t limit_ms)
+{
+	Moved		moved = is_connected() ? pump(limit_ms) : Moved::failed;
+
+	if (moved == Moved::exhausted || !is_connected())
+		moved = Moved::failed;
+	if (moved == Moved::failed)
+		close_connection(false);
+	if (moved == Moved::on)
+		silent_since_ms = 0;
+	return moved;
+}
+
+/*
+ * zookeeper_close() would end the session wherever the handle is connected, and wait
+ * for the server for up to 4.5 s: so the socket is broken first.
+ */
+void
+close_connection(bool end_session)
+{
+	if (handle == nullptr)
+		return;
+	forget_requests();
+	for (int tries = 1000; tries > 0 && is_connected() && !end_session; tries--)
+	{
+		int			socket = -1;
+		int			interest;
+		timeval		wanted;
+
+		/* It may fail, as it fails to send, and say which socket it is all the same. */
+		(void) zookeeper_interest(handle, &socket, &interest, &wanted);
+		(void) shutdown(socket, SHUT_RDWR);
+		(void) zookeeper_process(handle, ZOOKEEPER_READ);
+	}
+	if (end_session || is_expired())
+		forget_session();
+	zookeeper_close(handle);
+	handle = nullptr;
+}
+
+void
+forget_session()
+{
+	session = {};
+}
+
+void
+forget_requests()
+{
+	operation++;
+	requests = 0;
+	unanswered = 0;
+}
+
+const Answer *
+ask_create(const char *path, std::string_view data, int mode)
+{
+	const Answer *answer = next_answer();
+
+	sent(answer, zoo_acreate(handle, path, data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode,
+							 receive_string, tag_of(answer)));
+	return answer;
+}
+
+const Answer *
+ask_get(const char *path)
+{
+	const Answer *answer = next_answer();
+
+	sent(answer, zoo_aget(handle, path, 0, receive_data, tag_of(answer)));
+	return answer;
+}
+
+const Answer *
+ask_set(const char *path, std::string_view data)
+{
+	const Answer *answer = next_answer();
+
+	sent(answer, zoo_aset(handle, path, data.data(), static_cast<int>(data.size()), -1, receive_stat, tag_of(answer)));
+	return answer;
+}
+
+const Answer *
+ask_children(const char *path, TakeNames take)
+{
+	const Answer *answer = next_answer();
+
+	take_children = take;
+	sent(answer, zoo_aget_children(handle, path, 0, receive_children, tag_of(answer)));
+	return answer;
+}
+
+const Answer *
+ask_multi(const zoo_op_t *operations, int count)
+{
+	const Answer *answer = next_answer();
+
+	sent(answer, zoo_amulti(handle, count, operations, parts, receive_void, tag_of(answer)));
+	return answer;
+}
+
+Ended
+wait_for_answers()
+{
+	while (unanswered > 0)
+	{
+		if (silent_since_ms == 0)
+			silent_since_ms = now_ms();
+
+		/* Whatever has come is looked at first: this process may have stood still itself. */
+		Moved		moved = move_connection(silent_since_ms + silent_ms() - now_ms());
+
+		if (moved == Moved::nothing && now_ms() - silent_since_ms >= silent_ms())
+		{
+			close_connection(false);
+			moved = Moved::failed;
+		}
+		if (moved == Moved::given_up)
+		{
+			forget_requests();
+			return Ended::given_up;
+		}
+		if (moved == Moved::failed)
+			return Ended::broken;
+	}
+	answered_ms = now_ms();
+	forget_requests();
+	return Ended::answered;
+}
+
+bool
+fail(Problem *problem, const char *format, ...)
+{
+	va_list		arguments;
+
+	va_start(arguments, format);
+	(void) vsnprintf(problem->text, sizeof(problem->text), format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+bool
+fail_lost(Problem *problem)
+{
+	return fail(problem, "lost the connection to ZooKeeper's server \"%s\"", server);
+}
+
+bool
+fail_request(Problem *problem, Ended ended, const char *action, const char *path, const Answer *answer)
+{
+	if (session.client_id == 0)
+		return fail(problem, "the session in ZooKeeper has expired");
+	/* The library answers for a connection that is lost. */
+	if (ended == Ended::broken)
+		return fail_lost(problem);
+	if (answer->is_there)
+		return fail(problem, "could not %s \"%s\" in ZooKeeper: %s", action, path, zerror(answer->result));
+	return fail(problem, "ZooKeeper's server \"%s\" did not answer in time", server);
+}
+
+}  // namespace snowflake
