@@ -55,8 +55,9 @@ is_own(const Claim &claim, const Holder &me, const Grant &held)
 		return (claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us) ||
 			(!claim.is_alive && claim.granted_until_us <= held.start_us);
 
-	/* A fence that is further than it was granted is another's who was granted that by a registry that has forgotten it. */
-	return claim.holder.is(me) && claim.generation == held.generation && claim.granted_until_us <= held.granted_until_us;
+	/* A fence beyond what was granted is another's: a registry that has forgotten this holder granted it that. */
+	return claim.holder.is(me) && claim.generation == held.generation &&
+		claim.granted_until_us <= held.granted_until_us;
 }
 
 }  // namespace
@@ -104,7 +105,8 @@ decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &m
 		return Verdict::held;
 
 	bool		is_kept_only = is_overdue && registry.unsettled_us > 0;
-	int64_t		wanted_us = is_kept_only ? 0 : std::max(position_us(need, registry), held.start_us) + shortened(window_us, registry);
+	int64_t		wanted_us = is_kept_only ? 0 :
+		std::max(position_us(need, registry), held.start_us) + shortened(window_us, registry);
 
 	if (wanted_us > held.granted_until_us && is_too_far(wanted_us, registry))
 		return Verdict::too_far;
@@ -122,7 +124,8 @@ used_up(const Grant &held, int64_t issued_until_us) noexcept
 {
 	Grant		used = held;
 
-	used.granted_until_us = std::min(held.granted_until_us, std::max({held.start_us, held.told_until_us, issued_until_us}));
+	used.granted_until_us =
+		std::min(held.granted_until_us, std::max({held.start_us, held.told_until_us, issued_until_us}));
 	return used;
 }
 
@@ -151,7 +154,8 @@ decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept
 }
 
 Verdict
-decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept
+decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us,
+				 Claim *next) noexcept
 {
 	Holder		place = who;
 
@@ -220,13 +224,16 @@ admit(Form form, const Claim &known, const char *nonce, int64_t expected_generat
 }
 
 bool
-choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t clock_us, int64_t until_us, uint64_t *node) noexcept
+choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t clock_us, int64_t until_us,
+			uint64_t *node) noexcept
 {
 	const ListedClaim *best = nullptr;
 	uint64_t	unused = 0;
 
 	/* A fence ahead of the clock is waited for; it counts before the time for which the number was free. */
-	auto		ahead_us = [clock_us] (const ListedClaim &claim) { return std::max<int64_t>(claim.granted_until_us - clock_us, 0); };
+	auto		ahead_us = [clock_us] (const ListedClaim &claim) {
+		return std::max<int64_t>(claim.granted_until_us - clock_us, 0);
+	};
 
 	for (int64_t i = 0; i < count; i++)
 	{

@@ -13,8 +13,11 @@
  * their clocks and the registry's say.  Whether a holder is alive only decides
  * how soon its number is given to another.
  *
- * generation grows with each grant, renewal and release.  A registry that was
- * restored from a backup shows a generation that is lower than its holder's.
+ * generation grows with each grant, renewal and release by 1, and by 2 or more where
+ * others change the claim: by an assertion of how far a former holder's ids went, or
+ * by a repair of the registry's owner (snowflake_registry_repair()).  So no holder
+ * takes such a change for an answer that it missed.  A registry that was restored from
+ * a backup shows a generation that is lower than its holder's.
  *
  * All times are Unix microseconds.
  */
@@ -43,7 +46,10 @@ constexpr int64_t longest_renewal_pause_us = 10 * us_per_s;
 constexpr int64_t longest_retry_pause_us = 5 * us_per_s;
 constexpr int64_t longest_operation_us = 5 * us_per_s;
 
-/* A registry that may have forgotten something grants nothing anew for so long at least: whoever holds a claim is heard before. */
+/*
+ * A registry that may have forgotten something grants nothing anew for so long at
+ * least: whoever holds a claim is heard before.
+ */
 constexpr int64_t shortest_settling_us = 30 * us_per_s;
 
 /* After a pause one attempt may find a connection that is dead, and the next one connects, and reads and writes. */
@@ -84,7 +90,10 @@ struct Claim
 	/* The store's own mark of what was read, for writing it only where it, and the registry, have not changed. */
 	int64_t		version;
 
-	/* The fence before the grant: its holder's release goes no further back.  A registry's own; servers know Grant::start_us. */
+	/*
+	 * The fence before the grant: its holder's release goes no further back.  A
+	 * registry's own; servers know Grant::start_us.
+	 */
 	int64_t		granted_from_us = 0;
 };
 
@@ -143,6 +152,10 @@ enum class Form
 	assertion,					/* its holder stays, its fence is raised */
 };
 
+/* Their names, in that order: so a registry in PostgreSQL is told of them. */
+constexpr const char *form_names[] = {"claim", "release", "assertion"};
+constexpr int form_count = 3;
+
 /* What came of a write. */
 enum class Written
 {
@@ -197,7 +210,8 @@ Grant		used_up(const Grant &held, int64_t issued_until_us) noexcept;
  * Gives back what this server holds, used up as above.  False where the claim is
  * another's: there is nothing to give back, but something to assert.
  */
-bool		decide_release(const Claim &claim, const Holder &me, int64_t issued_until_us, const Grant &held, Claim *next) noexcept;
+bool		decide_release(const Claim &claim, const Holder &me, int64_t issued_until_us, const Grant &held,
+						   Claim *next) noexcept;
 
 /*
  * Tells a registry that knows less (it was restored) up to where this server was
@@ -211,7 +225,8 @@ bool		decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexc
  * granted the number later starts above.  who is kept for people.  Verdict held: it
  * was claimed before.
  */
-Verdict		decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us, Claim *next) noexcept;
+Verdict		decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us,
+							 Claim *next) noexcept;
 
 /* Was this written by decide_set_aside(), and is nothing else since? */
 bool		is_set_aside(const Claim &claim) noexcept;
@@ -221,7 +236,10 @@ struct Bounds
 {
 	int64_t		furthest_us;	/* no fence is raised further than this */
 
-	/* While the registry is unsettled, the fence of a living holder is raised by others no further than this; 0: not at all. */
+	/*
+	 * While the registry is unsettled, the fence of a living holder is raised by others
+	 * no further than this; 0: not at all.
+	 */
 	int64_t		furthest_of_others_us;
 };
 
@@ -264,7 +282,8 @@ struct ListedClaim
  * was freed longest ago; or else the one whose fence lies ahead least, and not
  * further than until_us.  The list is sorted by number.  False where there is none.
  */
-bool		choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t clock_us, int64_t until_us, uint64_t *node) noexcept;
+bool		choose_node(const ListedClaim *claims, int64_t count, uint64_t max_node, int64_t clock_us, int64_t until_us,
+						uint64_t *node) noexcept;
 
 }  // namespace snowflake
 

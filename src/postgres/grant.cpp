@@ -6,6 +6,7 @@
 
 #include "postgres/grant.h"
 
+#include "core/atomic.h"
 #include "postgres/reservation.h"
 #include "postgres/settings.h"
 #include "postgres/time.h"
@@ -38,11 +39,8 @@ wake_keeper()
 void
 demand(int64_t us)
 {
-	Atomic64   &demanded = shared()->demanded_until_us;
-	uint64_t	before = demanded.load(std::memory_order_relaxed);
-
-	while (static_cast<int64_t>(before) < us && !demanded.compare_exchange_weak(before, static_cast<uint64_t>(us)))
-		;
+	if (us > 0)
+		raise_to(shared()->demanded_until_us, static_cast<uint64_t>(us));
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ wait_for_latch_or(int socket, int events, long timeout_ms)
 }
 
 bool
-read_store(const Store *store, const StoreContext *context, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem)
+read_store(const Store *store, const StoreContext *context, uint64_t node, Claim *claim, RegistryTime *registry,
+		   Problem *problem)
 {
 	if (!store->read(node, claim_window_us(), claim, registry, problem))
 		return false;
@@ -113,8 +114,8 @@ void
 set_holder(Problem *problem, const Claim &claim)
 {
 	snprintf(problem->text, sizeof(problem->text), "node number %llu is held by %.100s:%d, %.150s, since %s",
-			 static_cast<unsigned long long>(claim.node), claim.holder.host, claim.holder.port, claim.holder.data_directory,
-			 time_text(claim.since_us).text);
+			 static_cast<unsigned long long>(claim.node), claim.holder.host, claim.holder.port,
+			 claim.holder.data_directory, time_text(claim.since_us).text);
 }
 
 void
@@ -127,11 +128,13 @@ set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const Registr
 			return;
 		case Verdict::unsettled:
 			snprintf(problem->text, sizeof(problem->text),
-					 "it is new, restored or failed over, and grants nothing anew for %s more, so that its holders can renew",
+					 "it is new, restored or failed over, and grants nothing anew for %s more, so that its holders "
+					 "can renew",
 					 interval_text((registry.unsettled_us + us_per_s - 1) / us_per_s * us_per_s).text);
 			return;
 		case Verdict::other_layout:
-			snprintf(problem->text, sizeof(problem->text), "its group has the layout \"%.200s\", this server \"%.200s\"",
+			snprintf(problem->text, sizeof(problem->text),
+					 "its group has the layout \"%.200s\", this server \"%.200s\"",
 					 registry.layout, server_layout_text());
 			return;
 		case Verdict::too_far:
@@ -140,7 +143,8 @@ set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const Registr
 					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s" :
 					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s, "
 					 "and node number %llu was granted up to %s",
-					 time_text(registry.clock_us).text, interval_text(registry.max_forward_jump_us).text, time_text(now_us).text,
+					 time_text(registry.clock_us).text, interval_text(registry.max_forward_jump_us).text,
+					 time_text(now_us).text,
 					 static_cast<unsigned long long>(claim.node), time_text(claim.granted_until_us).text);
 			return;
 		case Verdict::write:

@@ -26,17 +26,22 @@ const char *server_layout_text();
 /* snowflake.claim_window */
 int64_t		claim_window_us();
 
-/* Waits for the latch, which is then still set, or the socket, where it is one, and for timeout_ms unless that is negative. */
+/*
+ * Waits for the latch, which is then still set, or the socket, where it is one, and
+ * for timeout_ms unless that is negative.
+ */
 int			wait_for_latch_or(int socket, int events, long timeout_ms);
 
 /* Store::read(); a registry without a limit of its own for how far ahead a fence may lie has this server's. */
-bool		read_store(const Store *store, const StoreContext *context, uint64_t node, Claim *claim, RegistryTime *registry, Problem *problem);
+bool		read_store(const Store *store, const StoreContext *context, uint64_t node, Claim *claim,
+					   RegistryTime *registry, Problem *problem);
 
 /* Who holds a claim. */
 void		set_holder(Problem *problem, const Claim &claim);
 
 /* Why a claim is not written; now_us is what this server's clock reads. */
-void		set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const RegistryTime &registry, int64_t now_us);
+void		set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const RegistryTime &registry,
+						int64_t now_us);
 
 }  // namespace snowflake
 

@@ -115,7 +115,8 @@ spawn(const char *host, int pipe_end)
 			error = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 #endif
 		if (error == 0)
-			error = posix_spawnp(&program, program_name, &files, &attributes, const_cast<char *const *>(arguments), environ);
+			error = posix_spawnp(&program, program_name, &files, &attributes,
+								 const_cast<char *const *>(arguments), environ);
 		(void) posix_spawnattr_destroy(&attributes);
 	}
 	(void) posix_spawn_file_actions_destroy(&files);
@@ -265,7 +266,8 @@ look_up(const StoreContext *context, const char *host, long limit_ms, Addresses 
 	/* It is another system's program, which does not know what it is asked for. */
 	if (ready > 0 && WIFEXITED(status) && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) > 2))
 		return LookedUp::done;
-	snprintf(problem->text, sizeof(problem->text), "could not look up host \"%s\"%s", host, ready > 0 ? "" : " in time");
+	snprintf(problem->text, sizeof(problem->text), "could not look up host \"%s\"%s", host,
+			 ready > 0 ? "" : " in time");
 	return ready < 0 ? LookedUp::given_up : LookedUp::failed;
 }
 

@@ -99,9 +99,11 @@ send_settings()
 	const NumberText limit_text(Max(context->time_left(), 1));
 	const char *const values[] = {limit_text.text};
 
-	return send("SELECT pg_catalog.set_config('synchronous_commit', CASE WHEN pg_catalog.current_setting('synchronous_commit') "
-				"IN ('off', 'local', 'remote_write') THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, true), "
-				"pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('statement_timeout', $1, true)", 1, values);
+	return send("SELECT pg_catalog.set_config('synchronous_commit', "
+				"CASE WHEN pg_catalog.current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') "
+				"THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, true), "
+				"pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('statement_timeout', $1, true)",
+				1, values);
 }
 
 /*
@@ -259,7 +261,9 @@ wait_for_connection(long limit_ms, Problem *problem)
 	{
 		long		left_ms = context->time_left() - end_ms;
 
-		if (left_ms <= 0 || context->wait(PQsocket(connection), polled == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, left_ms) <= 0)
+		const int	event = polled == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE;
+
+		if (left_ms <= 0 || context->wait(PQsocket(connection), event, left_ms) <= 0)
 			return fail_by_time("could not connect to the registry", problem);
 		polled = PQconnectPoll(connection);
 	}
@@ -271,7 +275,8 @@ bool
 look_around(Problem *problem)
 {
 	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), e.extversion, c.system_identifier "
-							   "FROM pg_catalog.pg_control_system() AS c LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake'", 0, nullptr, problem);
+							   "FROM pg_catalog.pg_control_system() AS c "
+							   "LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake'", 0, nullptr, problem);
 
 	if (result == nullptr)
 	{
@@ -392,7 +397,8 @@ connect_host(const Hosts &hosts, int number, long limit_ms, Problem *problem)
 	const Entry host(hosts.host, number);
 	const Entry hostaddr(hosts.hostaddr, number);
 	const Entry port(hosts.port, number);
-	const bool	is_name = hostaddr.text[0] == '\0' && host.text[0] != '\0' && host.text[0] != '/' && host.text[0] != '@';
+	const bool	is_name = hostaddr.text[0] == '\0' && host.text[0] != '\0' &&
+		host.text[0] != '/' && host.text[0] != '@';
 	Addresses	found = {};
 	bool		is_done = false;
 
@@ -402,7 +408,8 @@ connect_host(const Hosts &hosts, int number, long limit_ms, Problem *problem)
 	if (found.count == 0)
 		return connect_address(host.text, hostaddr.text, port.text, context->time_left() - end_ms, problem);
 	for (int i = 0; i < found.count && !is_done; i++)
-		is_done = connect_address(host.text, found.text[i], port.text, (context->time_left() - end_ms) / (found.count - i), problem);
+		is_done = connect_address(host.text, found.text[i], port.text,
+								  (context->time_left() - end_ms) / (found.count - i), problem);
 	return is_done;
 }
 
@@ -441,7 +448,8 @@ read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Pro
 	const IntervalText window_text(window_us);
 	const char *const values[] = {context->group, node_text.text, context->me.nonce, window_text.text};
 	PGresult   *result = query("SELECT clock, max_forward_jump, unsettled, layout, generation, holder, host, port, "
-										 "data_directory, since, granted_until, alive, incarnation FROM snowflake_internal.registry_read($1, $2, $3, $4)",
+							   "data_directory, since, granted_until, alive, incarnation "
+							   "FROM snowflake_internal.registry_read($1, $2, $3, $4)",
 							   4, values, problem);
 
 	if (result == nullptr)
@@ -473,25 +481,10 @@ list(void (*found) (const ListedClaim &claim, void *argument), void *argument, P
 	if (result == nullptr)
 		return false;
 	for (int row = 0; row < PQntuples(result); row++)
-		found({static_cast<uint64_t>(number(result, row, 0)), number(result, row, 1), number(result, row, 2), truth(result, row, 3)},
-			  argument);
+		found({static_cast<uint64_t>(number(result, row, 0)), number(result, row, 1), number(result, row, 2),
+			   truth(result, row, 3)}, argument);
 	PQclear(result);
 	return true;
-}
-
-const char *
-form_name(Form form)
-{
-	switch (form)
-	{
-		case Form::claim:
-			return "claim";
-		case Form::release:
-			return "release";
-		case Form::assertion:
-			return "assertion";
-	}
-	return nullptr;
 }
 
 Written
@@ -506,10 +499,12 @@ write(Form form, const Claim &before, const Claim &next, int64_t window_us, Prob
 	const NumberText until_text(next.granted_until_us);
 	const IntervalText window_text(window_us);
 	const char *const values[] = {
-		context->group, node_text.text, form_name(form), version_text.text, before_text.text, next_text.text, context->me.nonce, context->layout, next.holder.host, port_text.text, next.holder.data_directory,
-		since_text.text, until_text.text, window_text.text,
+		context->group, node_text.text, form_names[static_cast<int>(form)], version_text.text, before_text.text,
+		next_text.text, context->me.nonce, context->layout, next.holder.host, port_text.text,
+		next.holder.data_directory, since_text.text, until_text.text, window_text.text,
 	};
-	PGresult   *result = run("SELECT snowflake_internal.registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+	PGresult   *result = run("SELECT snowflake_internal.registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+							 "$12, $13, $14)",
 							 14, values, problem);
 	Written		written;
 

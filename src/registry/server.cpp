@@ -27,6 +27,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/atomic.h"
 #include "core/claim.h"
 #include "postgres/clock.h"
 #include "postgres/settings.h"
@@ -58,16 +59,10 @@ int			memory_file = -1;
 int64_t		pending;
 SubTransactionId pending_in;
 
-void
-raise_to(std::atomic<int64_t> &value, int64_t least)
-{
-	int64_t		known = value.load();
-
-	while (known < least && !value.compare_exchange_weak(known, least))
-		;
-}
-
-/* Its name says which server's data directory and database it belongs to: a copy beside the original has one of its own. */
+/*
+ * Its name says which server's data directory and database it belongs to: a copy
+ * beside the original has one of its own.
+ */
 bool
 print_memory_name(char *name, size_t size)
 {
@@ -75,7 +70,8 @@ print_memory_name(char *name, size_t size)
 
 	if (stat(DataDir, &directory) != 0)
 		return false;
-	snprintf(name, size, "/snowflake." UINT64_FORMAT ".%u.%llx.%llx", GetSystemIdentifier(), static_cast<unsigned>(MyDatabaseId),
+	snprintf(name, size, "/snowflake." UINT64_FORMAT ".%u.%llx.%llx",
+			 GetSystemIdentifier(), static_cast<unsigned>(MyDatabaseId),
 			 static_cast<unsigned long long>(directory.st_dev), static_cast<unsigned long long>(directory.st_ino));
 	return true;
 }
@@ -108,8 +104,12 @@ find_memory()
 	memory_file = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (memory_file < 0)
 		return nullptr;
-	/* Each time: what ftruncate() or a failed attempt has only promised would be missing when it is touched, and end the server. */
-	if (fstat(memory_file, &status) != 0 || status.st_uid != geteuid() || posix_fallocate(memory_file, 0, sizeof(Memory)) != 0)
+	/*
+	 * Each time: what ftruncate() or a failed attempt has only promised would be missing
+	 * when it is touched, and end the server.
+	 */
+	if (fstat(memory_file, &status) != 0 || status.st_uid != geteuid() ||
+		posix_fallocate(memory_file, 0, sizeof(Memory)) != 0)
 	{
 		unmap_memory();
 		return nullptr;
@@ -147,27 +147,15 @@ forget_write(SubXactEvent event, SubTransactionId ended, SubTransactionId, void 
 		pending = 0;
 }
 
-struct NamedForm
-{
-	const char *name;
-	Form		form;
-};
-
-constexpr NamedForm forms[] = {
-	{"claim", Form::claim},
-	{"release", Form::release},
-	{"assertion", Form::assertion},
-};
-
 Form
 form_of(const text *name)
 {
 	char	   *given = text_to_cstring(name);
 
-	for (const NamedForm &known : forms)
+	for (int i = 0; i < form_count; i++)
 	{
-		if (strcmp(known.name, given) == 0)
-			return known.form;
+		if (strcmp(form_names[i], given) == 0)
+			return static_cast<Form>(i);
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -185,6 +173,50 @@ copy_nonce(char (&nonce)[nonce_digits + 1], const text *given)
 				 errdetail("A nonce has %d digits.", nonce_digits)));
 	memcpy(nonce, VARDATA_ANY(given), nonce_digits);
 	nonce[nonce_digits] = '\0';
+}
+
+/* The error of a write that is not admitted. */
+[[noreturn]] void
+report_refused(Admission admission, const Claim &known, int64_t expected_generation, int64_t generation,
+			   int64_t wanted_until_us, const Bounds &bounds)
+{
+	const long long node = static_cast<long long>(known.node);
+	const TimeText wanted = time_text(wanted_until_us);
+
+	switch (admission)
+	{
+		case Admission::bad_generation:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("generation of a claim cannot be followed by the one that is given"),
+					 errdetail("Generation %lld of node number %lld can be followed by those up to %lld, not by %lld.",
+							   static_cast<long long>(expected_generation), node,
+							   static_cast<long long>(expected_generation + longest_generation_step),
+							   static_cast<long long>(generation))));
+		case Admission::back:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("granted_until of a claim cannot go back"),
+					 errdetail("That of node number %lld is %s, and was %s when its holder was granted it; "
+							   "%s was asked for.", node, time_text(known.granted_until_us).text,
+							   time_text(known.granted_from_us).text, wanted.text)));
+		case Admission::too_far:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("granted_until of a claim cannot lie so far ahead of the registry's clock"),
+					 errdetail("For node number %lld %s was asked for; the clock and \"snowflake.max_forward_jump\" "
+							   "allow %s.", node, wanted.text, time_text(bounds.furthest_us).text)));
+		case Admission::living:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("claim of a living holder cannot be changed by others"),
+					 errdetail("Node number %lld is held by another.  While the registry is unsettled its fence can be "
+							   "raised, but not as far as %s.", node, wanted.text)));
+		case Admission::admitted:
+		case Admission::changed:
+			break;
+	}
+	elog(ERROR, "unexpected admission %d", static_cast<int>(admission));
 }
 
 }  // namespace
@@ -297,7 +329,10 @@ snowflake_registry_draw(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(found->drawn.fetch_add(1) + 1);
 }
 
-/* snowflake_registry_wrote(number bigint): this transaction has written with this number, which counts when it is committed. */
+/*
+ * snowflake_registry_wrote(number bigint): this transaction has written with this
+ * number, which counts when it is committed.
+ */
 PG_FUNCTION_INFO_V1(snowflake_registry_wrote);
 Datum
 snowflake_registry_wrote(PG_FUNCTION_ARGS)
@@ -317,8 +352,8 @@ snowflake_registry_wrote(PG_FUNCTION_ARGS)
 
 /*
  * snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
- *		known_from bigint, known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint, furthest_of_others bigint)
- *		bigint
+ *		known_from bigint, known_until bigint, me text, expected_generation bigint, generation bigint,
+ *		granted_until bigint, furthest_of_others bigint) bigint
  *
  * The fence that a write is to store, by the rules of admit() in core/claim.h; null
  * where the claim is not what the writer has read.  An error where it is refused.
@@ -328,21 +363,23 @@ Datum
 snowflake_registry_admit(PG_FUNCTION_ARGS)
 {
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(7) || PG_ARGISNULL(8) || PG_ARGISNULL(9) || PG_ARGISNULL(10))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument of a write to a snowflake registry must not be null")));
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument of a write to a snowflake registry must not be null")));
 
 	const Form	form = form_of(PG_GETARG_TEXT_PP(0));
-	const long long node = PG_GETARG_INT64(1);
 	const int64	expected = PG_GETARG_INT64(8);
 	const int64	generation = PG_GETARG_INT64(9);
 	const int64	wanted_until_us = PG_GETARG_INT64(10);
 	const int64	clock_us = wall_clock_ns() / ns_per_us;
-	const Bounds bounds = {clock_us + int64{max_forward_jump_setting()} * us_per_s, PG_ARGISNULL(11) ? 0 : PG_GETARG_INT64(11)};
+	const Bounds bounds = {clock_us + int64{max_forward_jump_setting()} * us_per_s,
+						   PG_ARGISNULL(11) ? 0 : PG_GETARG_INT64(11)};
 	char		me[nonce_digits + 1];
 	Claim		known = {};
 	int64_t		granted_until_us = 0;
 
 	copy_nonce(me, PG_GETARG_TEXT_PP(7));
-	known.node = static_cast<uint64_t>(node);
+	known.node = static_cast<uint64_t>(PG_GETARG_INT64(1));
 	known.generation = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
 	if (!PG_ARGISNULL(3))
 		text_to_cstring_buffer(PG_GETARG_TEXT_PP(3), known.holder.nonce, sizeof(known.holder.nonce));
@@ -350,39 +387,12 @@ snowflake_registry_admit(PG_FUNCTION_ARGS)
 	known.granted_from_us = PG_ARGISNULL(5) ? 0 : PG_GETARG_INT64(5);
 	known.granted_until_us = PG_ARGISNULL(6) ? 0 : PG_GETARG_INT64(6);
 
-	switch (admit(form, known, me, expected, generation, wanted_until_us, bounds, &granted_until_us))
-	{
-		case Admission::admitted:
-			PG_RETURN_INT64(granted_until_us);
-		case Admission::changed:
-			break;
-		case Admission::bad_generation:
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("generation of a claim cannot be followed by the one that is given"),
-					 errdetail("Generation %lld of node number %lld can be followed by those up to %lld, not by %lld.",
-							   static_cast<long long>(expected), node, static_cast<long long>(expected + longest_generation_step),
-							   static_cast<long long>(generation))));
-		case Admission::back:
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("granted_until of a claim cannot go back"),
-					 errdetail("That of node number %lld is %s, and was %s when its holder was granted it; %s was asked for.", node,
-							   time_text(known.granted_until_us).text, time_text(known.granted_from_us).text,
-							   time_text(wanted_until_us).text)));
-		case Admission::too_far:
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("granted_until of a claim cannot lie so far ahead of the registry's clock"),
-					 errdetail("For node number %lld %s was asked for; the clock and \"snowflake.max_forward_jump\" allow %s.", node,
-							   time_text(wanted_until_us).text, time_text(bounds.furthest_us).text)));
-		case Admission::living:
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_IN_USE),
-					 errmsg("claim of a living holder cannot be changed by others"),
-					 errdetail("Node number %lld is held by another.  While the registry is unsettled its fence can be raised, but not as far as %s.",
-							   node, time_text(wanted_until_us).text)));
-	}
+	const Admission admission = admit(form, known, me, expected, generation, wanted_until_us, bounds, &granted_until_us);
+
+	if (admission == Admission::admitted)
+		PG_RETURN_INT64(granted_until_us);
+	if (admission != Admission::changed)
+		report_refused(admission, known, expected, generation, wanted_until_us, bounds);
 	PG_RETURN_NULL();
 }
 

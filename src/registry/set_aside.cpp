@@ -85,9 +85,13 @@ wait_for_store(int socket, int events, long timeout_ms)
 	}
 }
 
-/* One attempt over a connection that is there.  False where the claim is to be read again, with the connection's end. */
+/*
+ * One attempt over a connection that is there.  False where the claim is to be read
+ * again, with the connection's end.
+ */
 bool
-try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_checked, Outcome *outcome, bool *is_connected)
+try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_checked, Outcome *outcome,
+		 bool *is_connected)
 {
 	Claim		known;
 	Claim		next;
@@ -184,7 +188,8 @@ snowflake_set_aside(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("node number %lld is out of range", static_cast<long long>(number)),
-				 errdetail("In the server's layout, node numbers are from 0 to %lld.", static_cast<long long>(max_node))));
+				 errdetail("In the server's layout, node numbers are from 0 to %lld.",
+						   static_cast<long long>(max_node))));
 	if (!has_registry())
 		PG_RETURN_BOOL(false);
 
@@ -207,13 +212,15 @@ snowflake_set_aside(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("node number %lld was claimed in the registry", static_cast<long long>(number)),
-					 errdetail("Registry \"%s\", group \"%s\": %s.", context.address->shown, context.group, claimed.text),
+					 errdetail("Registry \"%s\", group \"%s\": %s.",
+							   context.address->shown, context.group, claimed.text),
 					 errhint("Give one that was never used.")));
 		case Ended::failed:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("could not set aside node number %lld", static_cast<long long>(number)),
-					 errdetail("Registry \"%s\", group \"%s\": %s.", context.address->shown, context.group, outcome.problem.text)));
+					 errdetail("Registry \"%s\", group \"%s\": %s.",
+							   context.address->shown, context.group, outcome.problem.text)));
 	}
 	PG_RETURN_BOOL(true);
 }

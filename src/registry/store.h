@@ -65,7 +65,8 @@ struct StoreContext
 	 * own address.  None at all: the system has no program for it, and the store's
 	 * library is to do it.
 	 */
-	LookedUp	(*look_up) (const StoreContext *context, const char *host, long limit_ms, Addresses *found, Problem *problem);
+	LookedUp	(*look_up) (const StoreContext *context, const char *host, long limit_ms, Addresses *found,
+							Problem *problem);
 };
 
 struct Store

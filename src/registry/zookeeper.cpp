@@ -326,7 +326,11 @@ zookeeper_read(uint64_t node, int64_t, Claim *claim, RegistryTime *registry, Pro
 	{
 		const Answer *answer;
 		const char *path;
-	}			wanted[] = {{read.claim, paths.claim.text}, {read.alive, paths.alive.text}, {read.layout, layout_path.text}};
+	}			wanted[] = {
+		{read.claim, paths.claim.text},
+		{read.alive, paths.alive.text},
+		{read.layout, layout_path.text},
+	};
 
 	for (const auto &one : wanted)
 	{
@@ -471,7 +475,8 @@ private:
 	}
 	void add_create(const char *path, std::string_view data, int mode) noexcept
 	{
-		zoo_create_op_init(add(), path, data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode, nullptr, 0);
+		zoo_create_op_init(add(), path, data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode,
+						   nullptr, 0);
 	}
 };
 

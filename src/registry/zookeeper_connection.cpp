@@ -47,7 +47,7 @@ constinit uintptr_t operation = 0;
 constinit int requests = 0;
 constinit int unanswered = 0;
 constinit Answer answers[max_requests]{};
-constinit zoo_op_result_t parts[max_operations]{};	/* written by the library, not read: a refused part names the whole */
+constinit zoo_op_result_t parts[max_operations]{};	/* written by the library, not read: the answer tells enough */
 constinit TakeNames take_children = nullptr;
 
 int64_t

@@ -186,44 +186,56 @@ struct Registry
 	/* What others may tell of a living holder's number, as snowflake_registry_write() has it. */
 	int64_t furthest_of_others_us(uint64_t node) const noexcept
 	{
-		return clock_us() + rows.windows_us[node] + std::max<int64_t>(rows.claims[node].granted_until_us - rows.alive_until_us[node], 0);
+		const int64_t ahead_us = rows.claims[node].granted_until_us - rows.alive_until_us[node];
+
+		return clock_us() + rows.windows_us[node] + std::max<int64_t>(ahead_us, 0);
+	}
+
+	/* Written::done where this may be written, with the fence that it is written with. */
+	Written look_at(Form form, const Holder &writer, const Claim &before, const Claim &next,
+					int64_t *granted_until_us) noexcept
+	{
+		const uint64_t node = next.node;
+		const Claim &claim = rows.claims[node];
+
+		if (by_version)
+			return claim.version == before.version ? Written::done : Written::changed;
+
+		const bool	is_others = form == Form::assertion && claim.is_alive && !claim.holder.is_nobody() &&
+			!claim.holder.is(writer);
+		const Bounds bounds = {clock_us() + max_forward_jump_us,
+							   is_others && is_unsettled() ? furthest_of_others_us(node) : 0};
+		const Admission admission = admit(form, claim, writer.nonce, before.generation, next.generation,
+										  next.granted_until_us, bounds, granted_until_us);
+
+		if (admission == Admission::admitted)
+			return Written::done;
+		if (admission == Admission::changed)
+			return Written::changed;
+
+		const int64_t furthest_us = std::min(is_others ? bounds.furthest_of_others_us : INT64_MAX, bounds.furthest_us);
+
+		is_out_of_bounds = next.granted_until_us > std::max(furthest_us, claim.granted_until_us);
+		trace("the registry refuses to write node %" PRIu64 ": %d", node, static_cast<int>(admission));
+		coverage.refused++;
+		return Written::refused;
 	}
 
 	/*
 	 * As snowflake_registry_write() does.  is_noted: the memory is told of the
 	 * commit; the process may be gone before that, but has given no answer then.
 	 */
-	Written write(Form form, const Holder &writer, const Claim &before, const Claim &next, int64_t window_us, bool is_noted) noexcept
+	Written write(Form form, const Holder &writer, const Claim &before, const Claim &next, int64_t window_us,
+				  bool is_noted) noexcept
 	{
 		const uint64_t node = next.node;
 		Claim	   &claim = rows.claims[node];
 		const int64_t version = claim.version;
 		int64_t		granted_until_us = next.granted_until_us;
+		const Written looked = look_at(form, writer, before, next, &granted_until_us);
 
-		if (by_version)
-		{
-			if (claim.version != before.version)
-				return Written::changed;
-		}
-		else
-		{
-			const bool	is_others = form == Form::assertion && claim.is_alive && !claim.holder.is_nobody() && !claim.holder.is(writer);
-			const Bounds bounds = {clock_us() + max_forward_jump_us, is_others && is_unsettled() ? furthest_of_others_us(node) : 0};
-			const Admission admission = admit(form, claim, writer.nonce, before.generation, next.generation,
-											  next.granted_until_us, bounds, &granted_until_us);
-
-			if (admission == Admission::changed)
-				return Written::changed;
-			if (admission != Admission::admitted)
-			{
-				is_out_of_bounds = next.granted_until_us > std::max(is_others ? bounds.furthest_of_others_us : INT64_MAX, claim.granted_until_us) ||
-					next.granted_until_us > std::max(bounds.furthest_us, claim.granted_until_us);
-				trace("the registry refuses to write node %" PRIu64 ": %d", node, static_cast<int>(admission));
-				coverage.refused++;
-				return Written::refused;
-			}
-		}
-
+		if (looked != Written::done)
+			return looked;
 		before_last = rows;
 		if (form == Form::assertion && claim.generation > 0)
 			claim.generation = next.generation;
@@ -250,7 +262,8 @@ struct Registry
 		if (is_noted)
 			memory.committed = std::max(memory.committed, memory.drawn);
 		trace("the registry has: node %" PRIu64 ", generation %" PRId64 ", holder %s, up to %" PRId64 " us",
-			  claim.node, claim.generation, claim.holder.is_nobody() ? "none" : claim.holder.nonce, claim.granted_until_us);
+			  claim.node, claim.generation, claim.holder.is_nobody() ? "none" : claim.holder.nonce,
+			  claim.granted_until_us);
 		return Written::done;
 	}
 };
@@ -353,7 +366,8 @@ check_apart(const Episode &one) noexcept
 		if (other.node != one.node || other.server == one.server || other.is_excused || one.is_excused)
 			continue;
 		check(std::max(one.start_us, other.start_us) >= std::min(one.until_us, other.until_us),
-			  "node %" PRIu64 " is granted to server %d from %" PRId64 " to %" PRId64 " us, and to server %d from %" PRId64 " to %" PRId64 " us",
+			  "node %" PRIu64 " is granted to server %d from %" PRId64 " to %" PRId64 " us, "
+			  "and to server %d from %" PRId64 " to %" PRId64 " us",
 			  one.node, one.server, one.start_us, one.until_us, other.server, other.start_us, other.until_us);
 	}
 }
@@ -848,7 +862,8 @@ KeeperWorld::write_once(Form form, const Claim &before, const Claim &next) noexc
 	if (happens(12))
 	{
 		/* It is still to come, or never. */
-		requests[world.random.below(max_requests)] = {true, registry.connection, form, server_->me, before, next, window_us};
+		requests[world.random.below(max_requests)] = {true, registry.connection, form, server_->me, before, next,
+													  window_us};
 		return Written::unknown;
 	}
 	if (happens(40))
@@ -963,7 +978,8 @@ KeeperWorld::begin_episode(const Grant &grant) noexcept
 	if (episode_count == max_episodes)
 		abort();
 	server_->episode = episode_count++;
-	episodes[server_->episode] = {server_->number, server_->life, grant.node, grant.start_us, 0, 0, 0, server_->epoch, true, false};
+	episodes[server_->episode] = {server_->number, server_->life, grant.node, grant.start_us, 0, 0, 0,
+								  server_->epoch, true, false};
 	confirm(*server_, grant);
 	coverage.grants++;
 }
@@ -1007,7 +1023,11 @@ KeeperWorld::revoke() noexcept
 
 	/* From here on the rest may be given to others. */
 	if (is_end && server_->episode != none)
-		episodes[server_->episode].until_us = std::max(episodes[server_->episode].start_us, episodes[server_->episode].issued_until_us);
+	{
+		Episode	   &episode = episodes[server_->episode];
+
+		episode.until_us = std::max(episode.start_us, episode.issued_until_us);
+	}
 	return issued_until_us;
 }
 
@@ -1032,7 +1052,8 @@ KeeperWorld::lost(const Grant &grant, const Claim &claim) noexcept
 {
 	trace("server %d has lost node %" PRIu64, server_->number, grant.node);
 	coverage.losses++;
-	check(!claim.holder.is(server_->me) || registry.epoch > 0, "server %d loses what nobody else was granted", server_->number);
+	check(!claim.holder.is(server_->me) || registry.epoch > 0,
+		  "server %d loses what nobody else was granted", server_->number);
 	if (server_->lost_episode != none)
 		end_episode(episodes[server_->lost_episode]);
 	server_->lost_episode = server_->episode;
@@ -1136,7 +1157,8 @@ call(Server &server, Server::Process &process) noexcept
 
 	if (happens(24))
 	{
-		int64_t		tick = world.random.one_in(2) ? static_cast<int64_t>(server.state.granted.peek()) + world.random.between(-2, 1) :
+		int64_t		tick = world.random.one_in(2) ?
+			static_cast<int64_t>(server.state.granted.peek()) + world.random.between(-2, 1) :
 			now_tick + world.random.between(-3, 5);
 
 		taken = generator.advance_past(std::clamp<int64_t>(tick, 0, now_tick + 100));
@@ -1145,7 +1167,8 @@ call(Server &server, Server::Process &process) noexcept
 	if (happens(48))
 	{
 		/* Only to where nothing was issued above. */
-		(void) generator.set_reserved_until(std::max(server.issued_end_us, begin_us(now_tick + world.random.between(-10, 3))));
+		(void) generator.set_reserved_until(std::max(server.issued_end_us,
+													 begin_us(now_tick + world.random.between(-10, 3))));
 		return;
 	}
 	taken = generator.take(world.random.between(1, 4));
@@ -1153,11 +1176,14 @@ call(Server &server, Server::Process &process) noexcept
 		check_issued(server, taken, above_step);
 	else
 	{
-		trace("server %d got no id: failure %d, tick %" PRId64 " (%" PRId64 " us), clock %" PRId64 " us", server.number, static_cast<int>(taken.failure), taken.tick, begin_us(taken.tick), server.wall_ns() / ns_per_us);
+		trace("server %d got no id: failure %d, tick %" PRId64 " (%" PRId64 " us), clock %" PRId64 " us",
+			  server.number, static_cast<int>(taken.failure), taken.tick, begin_us(taken.tick),
+			  server.wall_ns() / ns_per_us);
 		coverage.ungranted += taken.failure == Failure::ungranted;
 		check(taken.count == 0, "a failed call issued ids");
-		check(taken.failure == Failure::ungranted || taken.failure == Failure::behind || taken.failure == Failure::standstill ||
-			  taken.failure == Failure::forward_jump, "failure %d", static_cast<int>(taken.failure));
+		check(taken.failure == Failure::ungranted || taken.failure == Failure::behind ||
+			  taken.failure == Failure::standstill || taken.failure == Failure::forward_jump,
+			  "failure %d", static_cast<int>(taken.failure));
 	}
 }
 
@@ -1192,7 +1218,10 @@ begin_processes(Server &server) noexcept
 	}
 }
 
-/* A keeper at the start, or another after one that has ended otherwise than by a stop: it has what is in shared memory. */
+/*
+ * A keeper at the start, or another after one that has ended otherwise than by a
+ * stop: it has what is in shared memory.
+ */
 void
 begin_keeper(Server &server) noexcept
 {
@@ -1205,8 +1234,8 @@ begin_keeper(Server &server) noexcept
 		server.episode = none;
 	server.keeper_world.emplace(&server);
 	server.keeper.emplace(*server.keeper_world);
-	server.keeper->begin(server.me, server.is_usable ? ClaimState::held : ClaimState::none, server.shown, server.is_usable,
-						 server.log.limit_us());
+	server.keeper->begin(server.me, server.is_usable ? ClaimState::held : ClaimState::none, server.shown,
+						 server.is_usable, server.log.limit_us());
 }
 
 void
@@ -1411,19 +1440,63 @@ int			keeper_one_in;
 int			steps_mean;
 int64_t		right_ns;
 
-void
-event() noexcept
+Event
+pick_event() noexcept
 {
-	Random	   &random = world.random;
-	Server	   &server = servers[random.below(server_count)];
 	int64_t		sum = 0;
 	int			picked = 0;
 
 	for (int weight : event_weights)
 		sum += weight;
-	for (sum = random.below(sum); sum >= event_weights[picked]; picked++)
+	for (sum = world.random.below(sum); sum >= event_weights[picked]; picked++)
 		sum -= event_weights[picked];
-	switch (static_cast<Event>(picked))
+	return static_cast<Event>(picked);
+}
+
+void
+crash(Server &server) noexcept
+{
+	trace("server %d crashes", server.number);
+	coverage.crashes++;
+	end_life(server);
+	server.log.cut(static_cast<int>(world.random.between(server.log.flushed(), server.log.written())));
+	server.down_until = current_round + world.random.below(40);
+}
+
+/* The registry holds somebody for dead, whose clock then says the same. */
+void
+expire() noexcept
+{
+	const uint64_t node = static_cast<uint64_t>(world.random.below(max_nodes));
+
+	for (Server &holder : servers)
+	{
+		if (registry.rows.claims[node].holder.is(holder.me))
+			holder.pass_window();
+	}
+	registry.set_dead(node);
+}
+
+void
+deliver() noexcept
+{
+	Request	   &request = requests[world.random.below(max_requests)];
+
+	if (!request.is_there)
+		return;
+	trace("a request comes late");
+	request.is_there = false;
+	coverage.late += registry.write(request.form, request.writer, request.before, request.next, request.window_us,
+									true) == Written::done;
+}
+
+void
+event() noexcept
+{
+	Random	   &random = world.random;
+	Server	   &server = servers[random.below(server_count)];
+
+	switch (pick_event())
 	{
 		case Event::set_clock:
 			server.offset_ns += random.one_of<int64_t>({3, -3, 20, -20, 20, -20, 300, -300}) * ns_per_ms;
@@ -1432,13 +1505,8 @@ event() noexcept
 			server.offset_ns = right_ns;
 			break;
 		case Event::crash:
-			if (!server.is_up)
-				return;
-			trace("server %d crashes", server.number);
-			coverage.crashes++;
-			end_life(server);
-			server.log.cut(static_cast<int>(random.between(server.log.flushed(), server.log.written())));
-			server.down_until = current_round + random.below(40);
+			if (server.is_up)
+				crash(server);
 			break;
 		case Event::crash_processes:
 			if (server.is_up && !server.is_stopping)
@@ -1458,27 +1526,10 @@ event() noexcept
 			server.processes[random.below(fibers_per_server)].stalled_until = current_round + random.between(5, 80);
 			break;
 		case Event::expire:
-			{
-				const uint64_t node = static_cast<uint64_t>(random.below(max_nodes));
-
-				for (Server &holder : servers)
-				{
-					if (registry.rows.claims[node].holder.is(holder.me))
-						holder.pass_window();
-				}
-				registry.set_dead(node);
-			}
+			expire();
 			break;
 		case Event::deliver:
-			{
-				Request	   &request = requests[random.below(max_requests)];
-
-				if (!request.is_there)
-					return;
-				trace("a request comes late");
-				request.is_there = false;
-				coverage.late += registry.write(request.form, request.writer, request.before, request.next, request.window_us, true) == Written::done;
-			}
+			deliver();
 			break;
 		case Event::snapshot:
 			snapshots[random.below(max_snapshots)] = registry.rows;
@@ -1541,7 +1592,8 @@ run_round() noexcept
 		if (!server.is_up || process.stalled_until > current_round)
 			continue;
 		/* A keeper has less to do. */
-		if (&process == &server.keeper_process() && process.fiber.idle() && !server.is_stopping && !random.one_in(keeper_one_in))
+		if (&process == &server.keeper_process() && process.fiber.idle() && !server.is_stopping &&
+			!random.one_in(keeper_one_in))
 			continue;
 		if (process.environment.is_asleep())
 		{
@@ -1590,8 +1642,8 @@ settle() noexcept
 			registry.set_dead(static_cast<uint64_t>(node));
 		furthest_us = std::max(furthest_us, registry.rows.claims[node].granted_until_us);
 	}
-	furthest_us = std::max({furthest_us, server.log.limit_us(), server.keeper->grant().granted_until_us, server.issued_end_us,
-							server.wall_ns() / ns_per_us});
+	furthest_us = std::max({furthest_us, server.log.limit_us(), server.keeper->grant().granted_until_us,
+							server.issued_end_us, server.wall_ns() / ns_per_us});
 	server.offset_ns = furthest_us * ns_per_us + 50 * ns_per_ms - world.boot_ns;
 	registry.offset_ns = server.offset_ns;
 	registry.max_forward_jump_us = 10000 * us_per_ms;
@@ -1617,6 +1669,57 @@ settle() noexcept
 
 Layout		layouts[4];
 
+/* How often things happen in a history.  True where one number goes from hand to hand, and back in the registry. */
+bool
+draw_events() noexcept
+{
+	Random	   &random = world.random;
+
+	event_one_in = random.one_of({5, 10, 20, 50});
+	keeper_one_in = random.one_of({2, 4, 10});
+	steps_mean = random.one_of({2, 10, 40});
+	for (int &weight : event_weights)
+		weight = random.one_in(2) ? 1 + static_cast<int>(random.below(8)) : 0;
+	for (Event event : {Event::crash, Event::crash_processes, Event::restart_machine})
+		event_weights[static_cast<int>(event)] = std::min(event_weights[static_cast<int>(event)], 3);
+	event_weights[static_cast<int>(Event::settle)] = event_weights[static_cast<int>(Event::snapshot)] = 8;
+	if (random.one_in(3))
+		event_weights[static_cast<int>(Event::restore)] = event_weights[static_cast<int>(Event::restart_machine)] = 0;
+	if (!random.one_in(4))
+		return false;
+	for (int &weight : event_weights)
+		weight = 0;
+	for (Event event : {Event::stop, Event::snapshot, Event::restore, Event::settle})
+		event_weights[static_cast<int>(event)] = 1 + static_cast<int>(random.below(8));
+	return true;
+}
+
+/* A server before its first life; any number will do for it where wanted_node says automatic. */
+void
+begin_server(Server &server, int64_t wanted_node) noexcept
+{
+	Random	   &random = world.random;
+
+	server.is_up = false;
+	server.life = 0;
+	server.episode = server.lost_episode = none;
+	server.wanted_node = wanted_node;
+	server.window_us = random.between(2, 20) * us_per_ms;
+	server.offset_ns = right_ns +
+		random.one_of<int64_t>({0, 0, random.between(-3, 3), random.between(-40, 40)}) * ns_per_ms;
+	server.log.begin(random.one_in(2) ? 0 : server.wall_ns() / ns_per_us + random.between(-5, 5) * us_per_ms);
+	server.partitioned_until = server.down_until = 0;
+	server.issued_end_us = 0;
+	server.is_late = false;
+	server.options = {
+		.sequence_start = random.one_of({SequenceStart::subtick, SequenceStart::zero, SequenceStart::random}),
+		.max_drift_us = random.one_in(2) ? 0 : random.between(1, 10) * us_per_ms,
+		.max_wait_ns = random.one_of<int64_t>({0, 1, 10}) * ns_per_ms,
+		.reserve_ahead_us = random.between(1, 20) * us_per_ms,
+		.max_forward_jump_ns = 10 * ns_per_s,
+	};
+}
+
 void
 run_history(uint64_t seed) noexcept
 {
@@ -1631,26 +1734,9 @@ run_history(uint64_t seed) noexcept
 	current_round = 0;
 	is_settling = false;
 	episode_count = run_count = 0;
-	event_one_in = random.one_of({5, 10, 20, 50});
-	keeper_one_in = random.one_of({2, 4, 10});
-	steps_mean = random.one_of({2, 10, 40});
-	for (int &weight : event_weights)
-		weight = random.one_in(2) ? 1 + static_cast<int>(random.below(8)) : 0;
-	for (Event event : {Event::crash, Event::crash_processes, Event::restart_machine})
-		event_weights[static_cast<int>(event)] = std::min(event_weights[static_cast<int>(event)], 3);
-	event_weights[static_cast<int>(Event::settle)] = event_weights[static_cast<int>(Event::snapshot)] = 8;
-	if (random.one_in(3))
-		event_weights[static_cast<int>(Event::restore)] = event_weights[static_cast<int>(Event::restart_machine)] = 0;
-	/* One number goes from hand to hand, and back in the registry. */
-	const bool	is_handed_on = random.one_in(4);
 
-	if (is_handed_on)
-	{
-		for (int &weight : event_weights)
-			weight = 0;
-		for (Event event : {Event::stop, Event::snapshot, Event::restore, Event::settle})
-			event_weights[static_cast<int>(event)] = 1 + static_cast<int>(random.below(8));
-	}
+	const bool	is_handed_on = draw_events();
+
 	layout = &layouts[random.below(static_cast<int64_t>(std::size(layouts)))];
 	right_ns = (layout->epoch_us + random.between(1000, 1000000) * us_per_ms) * ns_per_us - world.boot_ns;
 
@@ -1669,25 +1755,9 @@ run_history(uint64_t seed) noexcept
 	server_count = static_cast<int>(random.between(2, max_servers));
 	for (int i = 0; i < max_servers; i++)
 	{
-		Server	   &server = servers[i];
+		const bool	is_any = !is_handed_on && (kind == 0 || (kind == 1 && random.one_in(2)));
 
-		server.is_up = false;
-		server.life = 0;
-		server.episode = server.lost_episode = none;
-		server.wanted_node = is_handed_on ? 0 : kind == 0 || (kind == 1 && random.one_in(2)) ? automatic : random.below(nodes);
-		server.window_us = random.between(2, 20) * us_per_ms;
-		server.offset_ns = right_ns + random.one_of<int64_t>({0, 0, random.between(-3, 3), random.between(-40, 40)}) * ns_per_ms;
-		server.log.begin(random.one_in(2) ? 0 : server.wall_ns() / ns_per_us + random.between(-5, 5) * us_per_ms);
-		server.partitioned_until = server.down_until = 0;
-		server.issued_end_us = 0;
-		server.is_late = false;
-		server.options = {
-			.sequence_start = random.one_of({SequenceStart::subtick, SequenceStart::zero, SequenceStart::random}),
-			.max_drift_us = random.one_in(2) ? 0 : random.between(1, 10) * us_per_ms,
-			.max_wait_ns = random.one_of<int64_t>({0, 1, 10}) * ns_per_ms,
-			.reserve_ahead_us = random.between(1, 20) * us_per_ms,
-			.max_forward_jump_ns = 10 * ns_per_s,
-		};
+		begin_server(servers[i], is_any ? automatic : is_handed_on ? 0 : random.below(nodes));
 	}
 	for (int64_t rounds = random.between(100, 600); rounds > 0; rounds--)
 		run_round();
@@ -1747,14 +1817,18 @@ main(int argc, char **argv)
 	std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
 	const Coverage &c = coverage;
 
-	printf("%" PRIu64 " histories of servers with a registry from seed %" PRIu64 " in %.1f s: nothing broken\n", histories, first, seconds.count());
-	printf("%" PRId64 " ids, %" PRId64 " refused for want of a grant; %" PRId64 " grants, %" PRId64 " renewals, %" PRId64 " releases, "
-		   "%" PRId64 " losses, %" PRId64 " assertions; %" PRId64 " answers missing, %" PRId64 " adopted, %" PRId64 " requests late\n",
-		   c.ids, c.ungranted, c.grants, c.renewals, c.releases, c.losses, c.assertions, c.unanswered, c.adopted, c.late);
-	printf("%" PRId64 " crashes, %" PRId64 " of all processes, %" PRId64 " with a claim to go on with, %" PRId64 " with a torn record; %" PRId64 " clean stops\n",
+	printf("%" PRIu64 " histories of servers with a registry from seed %" PRIu64 " in %.1f s: nothing broken\n",
+		   histories, first, seconds.count());
+	printf("%" PRId64 " ids, %" PRId64 " refused for want of a grant; %" PRId64 " grants, %" PRId64 " renewals, "
+		   "%" PRId64 " releases, %" PRId64 " losses, %" PRId64 " assertions; %" PRId64 " answers missing, "
+		   "%" PRId64 " adopted, %" PRId64 " requests late\n",
+		   c.ids, c.ungranted, c.grants, c.renewals, c.releases, c.losses, c.assertions, c.unanswered,
+		   c.adopted, c.late);
+	printf("%" PRId64 " crashes, %" PRId64 " of all processes, %" PRId64 " with a claim to go on with, "
+		   "%" PRId64 " with a torn record; %" PRId64 " clean stops\n",
 		   c.crashes, c.process_crashes, c.gone_on, c.torn, c.stops);
-	printf("%" PRId64 " registries restarted, %" PRId64 " restored, %" PRId64 " noticed, %" PRId64 " settled; %" PRId64 " writes refused, "
-		   "%" PRId64 " grants excused, %" PRId64 " for the bounds of what may be told\n",
+	printf("%" PRId64 " registries restarted, %" PRId64 " restored, %" PRId64 " noticed, %" PRId64 " settled; "
+		   "%" PRId64 " writes refused, %" PRId64 " grants excused, %" PRId64 " for the bounds of what may be told\n",
 		   c.restarts, c.restores, c.noticed, c.settled, c.refused, c.excused, c.out_of_bounds);
 	return 0;
 }

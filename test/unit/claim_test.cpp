@@ -580,8 +580,78 @@ TEST(Assertion, is_not_needed_where_the_registry_knows)
 
 /*
  * Whatever is decided, what is written and what is granted agree, and the fence goes
- * back by a release alone.
+ * back by a release alone.  Each adds to *written what was to be written.
  */
+void
+check_grant(const Claim &claim, const RegistryTime &registry, const Need &need, int64_t position, int *written)
+{
+	Claim		next{};
+	Grant		grant{};
+
+	if (decide_grant(claim, registry, me, need, window, &next, &grant) != Verdict::write)
+		return;
+	++*written;
+	ASSERT_GT(next.generation, claim.generation);
+	ASSERT_EQ(grant.generation, next.generation);
+	ASSERT_EQ(grant.granted_until_us, next.granted_until_us);
+	ASSERT_EQ(grant.start_us, claim.granted_until_us);
+	ASSERT_GE(grant.granted_until_us, grant.start_us);
+	ASSERT_GE(grant.granted_until_us, position);
+	ASSERT_LE(grant.granted_until_us, registry.clock_us + registry.max_forward_jump_us);
+}
+
+void
+check_renewal(const Claim &claim, const RegistryTime &registry, const Need &need, const Grant &held, int *written)
+{
+	Claim		next{};
+	Grant		grant{};
+
+	if (decide_renewal(claim, registry, me, need, window, false, held, &next, &grant) != Verdict::write)
+		return;
+	++*written;
+	ASSERT_GT(next.generation, claim.generation);
+	ASSERT_GT(next.generation, held.generation);
+	ASSERT_EQ(grant.generation, next.generation);
+	ASSERT_EQ(grant.granted_until_us, next.granted_until_us);
+	ASSERT_EQ(grant.start_us, held.start_us);
+	ASSERT_GE(next.granted_until_us, claim.granted_until_us);
+	ASSERT_GE(next.granted_until_us, held.granted_until_us);
+	ASSERT_TRUE(next.holder.is(me));
+	ASSERT_TRUE(grant.granted_until_us <= registry.clock_us + registry.max_forward_jump_us ||
+				grant.granted_until_us <= std::max(claim.granted_until_us, held.granted_until_us));
+}
+
+void
+check_release(const Claim &claim, int64_t issued_until, const Grant &held, int *written)
+{
+	Claim		next{};
+
+	if (!decide_release(claim, me, issued_until, held, &next))
+		return;
+	++*written;
+	ASSERT_GT(next.generation, claim.generation);
+	ASSERT_TRUE(next.holder.is_nobody());
+	ASSERT_GE(next.granted_until_us, held.start_us);
+	ASSERT_GE(next.granted_until_us, issued_until);
+	/* Back only where it is what this server was granted. */
+	ASSERT_TRUE(next.granted_until_us >= claim.granted_until_us ||
+				(claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us));
+}
+
+void
+check_assertion(const Claim &claim, const Grant &held, int *written)
+{
+	Claim		next{};
+
+	if (!decide_assertion(claim, held, &next))
+		return;
+	++*written;
+	ASSERT_GT(next.generation, claim.generation);
+	ASSERT_TRUE(next.holder.is(claim.holder));
+	ASSERT_EQ(next.granted_until_us, held.granted_until_us);
+	ASSERT_GT(next.granted_until_us, claim.granted_until_us);
+}
+
 TEST(Decision, keeps_what_must_hold)
 {
 	std::mt19937_64 random(1);
@@ -597,57 +667,16 @@ TEST(Decision, keeps_what_must_hold)
 		const int64_t until = start + up_to(200);
 		const Grant held = adopted(claim, {7, 1 + up_to(6), start, until, up_to(1) * (until + up_to(200)), 0});
 		const Need	need = {up_to(1200), up_to(1) * up_to(1200), up_to(1) * up_to(1200)};
-		const int64_t position = std::max({need.issued_until_us, need.demanded_until_us, std::min(need.clock_us, registry.clock_us)});
-		Claim		next{};
-		Grant		grant{};
+		const int64_t position = std::max({need.issued_until_us, need.demanded_until_us,
+										   std::min(need.clock_us, registry.clock_us)});
 
-		if (decide_grant(claim, registry, me, need, window, &next, &grant) == Verdict::write)
-		{
-			written++;
-			ASSERT_GT(next.generation, claim.generation);
-			ASSERT_EQ(grant.generation, next.generation);
-			ASSERT_EQ(grant.granted_until_us, next.granted_until_us);
-			ASSERT_EQ(grant.start_us, claim.granted_until_us);
-			ASSERT_GE(grant.granted_until_us, grant.start_us);
-			ASSERT_GE(grant.granted_until_us, position);
-			ASSERT_LE(grant.granted_until_us, registry.clock_us + registry.max_forward_jump_us);
-		}
-		if (decide_renewal(claim, registry, me, need, window, false, held, &next, &grant) == Verdict::write)
-		{
-			written++;
-			ASSERT_GT(next.generation, claim.generation);
-			ASSERT_GT(next.generation, held.generation);
-			ASSERT_EQ(grant.generation, next.generation);
-			ASSERT_EQ(grant.granted_until_us, next.granted_until_us);
-			ASSERT_EQ(grant.start_us, held.start_us);
-			ASSERT_GE(next.granted_until_us, claim.granted_until_us);
-			ASSERT_GE(next.granted_until_us, held.granted_until_us);
-			ASSERT_TRUE(next.holder.is(me));
-			ASSERT_TRUE(grant.granted_until_us <= registry.clock_us + registry.max_forward_jump_us ||
-						grant.granted_until_us <= std::max(claim.granted_until_us, held.granted_until_us));
-		}
+		check_grant(claim, registry, need, position, &written);
+		check_renewal(claim, registry, need, held, &written);
 		/* No more was issued than was granted. */
-		const int64_t issued_until = std::min(position, held.granted_until_us);
-
-		if (decide_release(claim, me, issued_until, held, &next))
-		{
-			written++;
-			ASSERT_GT(next.generation, claim.generation);
-			ASSERT_TRUE(next.holder.is_nobody());
-			ASSERT_GE(next.granted_until_us, held.start_us);
-			ASSERT_GE(next.granted_until_us, issued_until);
-			/* Back only where it is what this server was granted. */
-			ASSERT_TRUE(next.granted_until_us >= claim.granted_until_us ||
-						(claim.holder.is(me) && claim.granted_until_us <= held.granted_until_us));
-		}
-		if (decide_assertion(claim, held, &next))
-		{
-			written++;
-			ASSERT_GT(next.generation, claim.generation);
-			ASSERT_TRUE(next.holder.is(claim.holder));
-			ASSERT_EQ(next.granted_until_us, held.granted_until_us);
-			ASSERT_GT(next.granted_until_us, claim.granted_until_us);
-		}
+		check_release(claim, std::min(position, held.granted_until_us), held, &written);
+		check_assertion(claim, held, &written);
+		if (HasFatalFailure())
+			return;
 	}
 	EXPECT_GT(written, 100000);
 }

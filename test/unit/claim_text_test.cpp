@@ -180,8 +180,9 @@ TEST(ClaimText, is_refused_with_lines_that_are_missing_doubled_or_in_another_ord
 
 TEST(ClaimText, is_refused_where_it_is_something_else)
 {
-	for (const std::string &garbage : {std::string(), std::string("\n"), std::string("snowflake-claim"), std::string(4096, '\n'),
-									   std::string(4096, '\xff'), std::string(4096, '\0'), std::string("{\"generation\": 5}")})
+	for (const std::string &garbage : {std::string(), std::string("\n"), std::string("snowflake-claim"),
+									   std::string(4096, '\n'), std::string(4096, '\xff'), std::string(4096, '\0'),
+									   std::string("{\"generation\": 5}")})
 		EXPECT_FALSE(is_read(garbage));
 }
 
