@@ -147,7 +147,8 @@ History::begin(uint64_t seed) noexcept
 	int64_t		tick = random().one_in(16) ? random().between(-3, 0) :
 		random().one_in(16) ? ticks - random().below(8) : random().below(ticks / 2);
 
-	right_ns_ = layout_->epoch_us * ns_per_us + tick * layout_->tick_us * ns_per_us + random().below(1000000) - world.boot_ns;
+	right_ns_ = layout_->epoch_us * ns_per_us + tick * layout_->tick_us * ns_per_us + random().below(1000000) -
+		world.boot_ns;
 	world.offset_ns = right_ns_;
 	world.log.begin(random().one_in(2) ? 0 : world.wall_ns() / ns_per_us + random().between(-5, 5) * us_per_ms);
 	node_ = static_cast<uint64_t>(random().below(max_nodes)) & layout_->max_node();
@@ -166,7 +167,8 @@ History::begin_life() noexcept
 	run_count_ = 0;
 	trace("starts with layout %s, node %" PRIu64 ", limit %" PRId64 " us, clock %" PRId64 " us",
 		  layout_text(*layout_).text, node_, world.log.limit_us(), world.wall_ns() / ns_per_us);
-	check(world.log.limit_us() >= issued_end_us_[node_] || !may_forget_clock(), "ids lie above the limit that survived");
+	check(world.log.limit_us() >= issued_end_us_[node_] || !may_forget_clock(),
+		  "ids lie above the limit that survived");
 	for (int i = 0; i < backend_count_; i++)
 	{
 		Backend	   &backend = backends_[i];
@@ -177,7 +179,8 @@ History::begin_life() noexcept
 		world.running = i;
 		backend.options.max_forward_jump_ns = max_forward_jump_us_ * ns_per_us;
 		backend.options.max_wait_ns = random().one_of<int64_t>({0, 1, 10, 1000}) * ns_per_ms;
-		backend.options.sequence_start = random().one_of({SequenceStart::subtick, SequenceStart::zero, SequenceStart::random});
+		backend.options.sequence_start = random().one_of({SequenceStart::subtick, SequenceStart::zero,
+														  SequenceStart::random});
 		read_options(backend);
 	}
 	world.running = nobody;
@@ -273,7 +276,8 @@ History::restart(Event how) noexcept
 			{
 				/* Ticks of other lengths: a time in one that was issued is none to start from. */
 				layout_ = &layout;
-				newest_begin_us_ = std::max(newest_begin_us_, *std::max_element(issued_end_us_, issued_end_us_ + max_nodes));
+				newest_begin_us_ = std::max(newest_begin_us_,
+											*std::max_element(issued_end_us_, issued_end_us_ + max_nodes));
 			}
 		}
 	}
@@ -361,13 +365,14 @@ History::event() noexcept
 		case Event::step_back:
 			if (!may_forget_clock())
 				return;
-			world.offset_ns -= random().one_of<int64_t>({random().below(3000000), random().below(3000000), 10 * ns_per_ms,
-														 100 * ns_per_ms, 5 * ns_per_s, 10 * year_ns});
+			world.offset_ns -= random().one_of<int64_t>({random().below(3000000), random().below(3000000),
+														 10 * ns_per_ms, 100 * ns_per_ms, 5 * ns_per_s, 10 * year_ns});
 			break;
 		case Event::leap:
 			coverage.leaps++;
 			world.offset_ns += random().one_of<int64_t>({2 * max_forward_jump_us_ * ns_per_us, ns_per_s,
-														 ns_per_s + 2 * (max_forward_jump_us_ + world.slack_us) * ns_per_us,
+														 ns_per_s +
+														 2 * (max_forward_jump_us_ + world.slack_us) * ns_per_us,
 														 3 * ns_per_s, 10 * year_ns});
 			break;
 		case Event::set_right:
@@ -516,7 +521,8 @@ History::check_issued(Backend &backend, const Taken &taken, int64_t wanted) noex
 		  taken.count, tick, issued.sequence, tick_at(*layout_, taken.now_ns / ns_per_us));
 	coverage.ids += taken.count;
 
-	check(taken.count >= 1 && taken.count <= wanted, "%" PRId64 " ids where %" PRId64 " were wanted", taken.count, wanted);
+	check(taken.count >= 1 && taken.count <= wanted,
+		  "%" PRId64 " ids where %" PRId64 " were wanted", taken.count, wanted);
 	check(tick == taken.tick && issued.is_in_one_tick, "a run of ids over two ticks");
 	check(issued.node == node_, "another node's id");
 
@@ -529,11 +535,13 @@ History::check_issued(Backend &backend, const Taken &taken, int64_t wanted) noex
 		  "I4: tick %" PRId64 " is further ahead of the clock than max_drift", tick);
 
 	/* A clock that jumped further than may be believed has met the limit. */
-	check(world.advanced || taken.now_ns / ns_per_us <= (world.boot_ns + world.believable_ns) / ns_per_us + world.slack_us,
+	check(world.advanced ||
+		  taken.now_ns / ns_per_us <= (world.boot_ns + world.believable_ns) / ns_per_us + world.slack_us,
 		  "an id by a clock that is not to be believed");
 
 	/* I3 */
-	check(begin_us(tick + 1) <= world.log.durable_us(), "I3: tick %" PRId64 " ends at %" PRId64 " us, but the durable limit is %" PRId64 " us",
+	check(begin_us(tick + 1) <= world.log.durable_us(),
+		  "I3: tick %" PRId64 " ends at %" PRId64 " us, but the durable limit is %" PRId64 " us",
 		  tick, begin_us(tick + 1), world.log.durable_us());
 
 	/* I2 */
@@ -543,9 +551,11 @@ History::check_issued(Backend &backend, const Taken &taken, int64_t wanted) noex
 	for (int i = 0; i < run_count_; i++)
 		check(issued.last < runs_[i].first || issued.first > runs_[i].last,
 			  "I1: tick %" PRId64 ", sequence %" PRIu64 " is issued twice", tick, issued.sequence);
-	check(begin_us(tick) >= issued_end_us_[node_], "I1: tick %" PRId64 " was issued before the server's last start", tick);
+	check(begin_us(tick) >= issued_end_us_[node_],
+		  "I1: tick %" PRId64 " was issued before the server's last start", tick);
 
-	check(begin_us(tick) >= backend.from_us, "tick %" PRId64 " begins before %" PRId64 " us, where an earlier life or advance_past() ended",
+	check(begin_us(tick) >= backend.from_us,
+		  "tick %" PRId64 " begins before %" PRId64 " us, where an earlier life or advance_past() ended",
 		  tick, backend.from_us);
 
 	if (run_count_ == max_runs)
@@ -566,14 +576,17 @@ History::check_failed(Backend &backend, const Taken &taken) noexcept
 	switch (taken.failure)
 	{
 		case Failure::behind:
-			/* But one after another, while the clock stands still or goes back with the limit, are not made for ever. */
-			check(taken.excess_ns > layout_->tick_us * ns_per_us || backend.environment.waited_ns() > backend.options.max_wait_ns ||
+			/* But one after another, while the clock stands still or goes back with the limit, end. */
+			check(taken.excess_ns > layout_->tick_us * ns_per_us ||
+				  backend.environment.waited_ns() > backend.options.max_wait_ns ||
 				  backend.limits_set != world.limits_set, "a wait of at most a tick is refused");
-			check(taken.tick > tick_at(*layout_, taken.now_ns / ns_per_us) + backend.options.max_drift_us / layout_->tick_us,
+			check(taken.tick > tick_at(*layout_, taken.now_ns / ns_per_us) +
+				  backend.options.max_drift_us / layout_->tick_us,
 				  "the clock is not behind");
 			break;
 		case Failure::standstill:
-			check(backend.environment.waited_ns() > backend.options.max_wait_ns, "it was not waited for a clock that stands still");
+			check(backend.environment.waited_ns() > backend.options.max_wait_ns,
+				  "it was not waited for a clock that stands still");
 			break;
 		case Failure::forward_jump:
 			check(taken.excess_ns > backend.options.max_forward_jump_ns, "the clock did not jump so far");
@@ -633,7 +646,8 @@ History::set_reserved_until(Backend &backend) noexcept
 		begin_us(now_tick() + random().between(-2, random().one_in(16) ? 60 : 2)),
 	});
 
-	limit_us = std::clamp(std::max(limit_us, issued_end_us_[node_]), layout_->epoch_us, std::max(layout_->epoch_us, ends_at_us(*layout_)));
+	limit_us = std::clamp(std::max(limit_us, issued_end_us_[node_]), layout_->epoch_us,
+						  std::max(layout_->epoch_us, ends_at_us(*layout_)));
 	if (limit_us < issued_end_us_[node_])
 		return;
 	trace("set_reserved_until(%" PRId64 " us)", limit_us);

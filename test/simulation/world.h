@@ -224,7 +224,8 @@ public:
 		return old;
 	}
 
-	bool		compare_exchange_strong(uint64_t &expected, uint64_t desired, std::memory_order, std::memory_order) noexcept
+	bool		compare_exchange_strong(uint64_t &expected, uint64_t desired, std::memory_order,
+										std::memory_order) noexcept
 	{
 		step();
 		if (value_ != expected)
@@ -237,7 +238,8 @@ public:
 	}
 
 	/* May fail for no reason. */
-	bool		compare_exchange_weak(uint64_t &expected, uint64_t desired, std::memory_order success, std::memory_order failure) noexcept
+	bool		compare_exchange_weak(uint64_t &expected, uint64_t desired, std::memory_order success,
+									  std::memory_order failure) noexcept
 	{
 		if (world.random.one_in(16))
 		{
@@ -351,7 +353,8 @@ public:
 	void		advance_limit(int64_t limit_us) noexcept
 	{
 		check_locked(true, "advance_limit");
-		check(prepared_ == unknown || prepared_ == world.limits_set, "a limit is written that was prepared before set_reserved_until()");
+		check(prepared_ == unknown || prepared_ == world.limits_set,
+			  "a limit is written that was prepared before set_reserved_until()");
 		check(world.advanced ||
 			  limit_us <= (world.boot_ns + world.believable_ns) / ns_per_us + world.slack_us + world.most_ahead_us,
 			  "time is reserved by a clock that is not to be believed: %" PRId64 " us past the one that is",
@@ -458,7 +461,8 @@ public:
 private:
 	void		check_locked(bool locked, const char *where) noexcept
 	{
-		check((world.lock_holder == backend_) == locked, "%s is called %s the lock", where, locked ? "without" : "under");
+		check((world.lock_holder == backend_) == locked,
+			  "%s is called %s the lock", where, locked ? "without" : "under");
 	}
 
 	/* A cancelled call, or an error. */

@@ -326,7 +326,9 @@ TEST(Renewal, adopts_two_requests_whose_answers_are_missing_one_after_another)
 
 TEST(Renewal, adopts_nothing_else)
 {
-	auto		is_adopted = [] (const Claim &claim, const Grant &held) { return adopted(claim, held).generation != held.generation; };
+	auto		is_adopted = [] (const Claim &claim, const Grant &held) {
+		return adopted(claim, held).generation != held.generation;
+	};
 
 	EXPECT_TRUE(is_adopted(claim_of(me, 6, 600, true), uncertain_grant));
 	EXPECT_FALSE(is_adopted(claim_of(me, 6, 599, true), uncertain_grant));
