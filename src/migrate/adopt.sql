@@ -66,7 +66,8 @@ AS $$
 		a.atttypid IN ('smallint'::regtype, 'integer'::regtype)
 	FROM tree AS t JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attnum = t.attnum
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_columns(regclass[], name[]) IS 'for snowflake_migrate.adopt()''s own use: the columns that it changes';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_columns(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: the columns that it changes';
 
 /* What creates a view or a materialized view again, with what would go with it when it is dropped. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS text
@@ -93,7 +94,8 @@ AS $$
 	FROM pg_class AS c, LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END) AS k (kind)
 	WHERE c.oid = view
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view(regclass) IS 'for snowflake_migrate.adopt()''s own use: what creates a view again';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: what creates a view again';
 
 /*
  * What stands in the way.  PostgreSQL names only the first thing that it finds when it changes a column's type, some of
@@ -416,7 +418,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_blockers(regclass[], name[]) IS 'for snowflake_migrate.adopt()''s own use: what stands in its way';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: what stands in its way';
 
 /* The primary keys' columns; what is no table or has none of one column is told by adopt_check(). */
 CREATE FUNCTION snowflake_migrate_internal.adopt_keys(tables regclass[]) RETURNS name[]
@@ -441,7 +444,8 @@ BEGIN
 	RETURN coalesce(keys, '{}');
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_keys(regclass[]) IS 'for snowflake_migrate.adopt()''s own use: the columns of the primary keys';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_keys(regclass[])
+	IS 'for snowflake_migrate.adopt()''s own use: the columns of the primary keys';
 
 /* Raises an error where these are not keys that can go over to snowflake ids. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_check(tables regclass[], columns name[]) RETURNS void
@@ -531,7 +535,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_check(regclass[], name[]) IS 'for snowflake_migrate.adopt()''s own use: refuses what is not a key';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_check(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: refuses what is not a key';
 
 /*
  * Rows: each command that is executed, in order, with the size of what it rewrites, table and indexes; sequences that are
@@ -722,4 +727,5 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean) IS 'puts existing integer keys, and what references them, on snowflake ids';
+COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean)
+	IS 'puts existing integer keys, and what references them, on snowflake ids';

@@ -40,7 +40,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_arguments(name[], name) IS 'for snowflake_migrate.merge()''s own use: refuses what can''t be its schemas';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_arguments(name[], name)
+	IS 'for snowflake_migrate.merge()''s own use: refuses what can''t be its schemas';
 
 /* Whether the caller sees all rows of a table. */
 CREATE FUNCTION snowflake_migrate_internal.can_read(relation regclass) RETURNS boolean
@@ -50,13 +51,15 @@ AS $$
 		AND NOT (c.relkind IN ('r', 'p') AND row_security_active(c.oid))
 	FROM pg_class AS c WHERE c.oid = relation
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass) IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
+COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
 
 /* Whether the caller may read and set a sequence. */
 CREATE FUNCTION snowflake_migrate_internal.can_set(sequence regclass) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT has_sequence_privilege(sequence, 'UPDATE') AND has_sequence_privilege(sequence, 'SELECT, USAGE') $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.can_set(regclass) IS 'for snowflake_migrate.merge()''s own use: whether the caller may set a sequence';
+COMMENT ON FUNCTION snowflake_migrate_internal.can_set(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: whether the caller may set a sequence';
 
 /* An expression for what names the row s in a report: its key, or all of it. */
 CREATE FUNCTION snowflake_migrate_internal.row_text(key name[]) RETURNS text
@@ -64,7 +67,8 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_tem
 AS $$
 	SELECT CASE cardinality(key) WHEN 0 THEN 'left(s::text, 100)' ELSE snowflake_migrate_internal.key_text('s.@', key) END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[]) IS 'for snowflake_migrate.merge()''s own use: an expression for a row''s key';
+COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[])
+	IS 'for snowflake_migrate.merge()''s own use: an expression for a row''s key';
 
 /* Tables that one side lacks, and those that the caller may not read or write. */
 CREATE FUNCTION snowflake_migrate_internal.check_tables(run_ bigint) RETURNS boolean
@@ -204,7 +208,8 @@ BEGIN
 	RETURN can_map;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_tables(bigint) IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with tables';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_tables(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with tables';
 
 /*
  * Rights beside those on the tables that are merged, as far as the check does not need them itself: of the merge and its proof, and of
@@ -306,7 +311,8 @@ BEGIN
 	RETURN can_map;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_rights(bigint) IS 'for snowflake_migrate.merge()''s own use: finds which rights the caller lacks';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_rights(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds which rights the caller lacks';
 
 /* Columns that one side lacks, and those that differ. */
 CREATE FUNCTION snowflake_migrate_internal.check_columns(run_ bigint) RETURNS boolean
@@ -510,7 +516,8 @@ BEGIN
 	RETURN can_map;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_columns(bigint) IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with columns';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_columns(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with columns';
 
 /*
  * What to do about a key that is to be given snowflake ids and can't be.  A key that no sequence gives may mean something, as a season's
@@ -530,7 +537,8 @@ AS $$
 		|| format('SELECT %s(ARRAY[%L]::regclass[], ARRAY[%L]::name[]);', 'snowflake_migrate.adopt', relation, key)
 	FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = key
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_advice(regclass, text, name) IS 'for snowflake_migrate.merge()''s own use: what to do about a key that cannot be given snowflake ids';
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_advice(regclass, text, name)
+	IS 'for snowflake_migrate.merge()''s own use: what to do about a key that cannot be given snowflake ids';
 
 /* Keys that can't hold the new ids, and what refers to them; keys that a source has more than once. */
 CREATE FUNCTION snowflake_migrate_internal.check_keys(run_ bigint) RETURNS boolean
@@ -623,13 +631,15 @@ BEGIN
 	RETURN can_map;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_keys(bigint) IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with keys';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_keys(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with keys';
 
 /* A name in small letters, with an underscore between its words. */
 CREATE FUNCTION snowflake_migrate_internal.word(name text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT lower(regexp_replace(regexp_replace(name, '([a-z0-9])([A-Z])', '\1_\2', 'g'), '\W+', '_', 'g')) $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.word(text) IS 'for snowflake_migrate.merge()''s own use: a name as it is compared with others';
+COMMENT ON FUNCTION snowflake_migrate_internal.word(text)
+	IS 'for snowflake_migrate.merge()''s own use: a name as it is compared with others';
 
 /* The tables whose ids can be referred to, each by all names that a column could call it, and whether the ids may change. */
 CREATE FUNCTION snowflake_migrate_internal.words(run_ bigint, OUT word text, OUT relation regclass, OUT may_change boolean) RETURNS SETOF record
@@ -645,7 +655,8 @@ AS $$
 		AND (p.kind = 'id' OR p.mode = 'same_id'
 			 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f WHERE f.run = run_ AND f.no = p.no AND f.name = p.key[1]))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.words(bigint) IS 'for snowflake_migrate.merge()''s own use: what the tables of a run are called';
+COMMENT ON FUNCTION snowflake_migrate_internal.words(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: what the tables of a run are called';
 
 /* The table that a word names, or that its end names: players for player, sender_player. */
 CREATE FUNCTION snowflake_migrate_internal.named(name text, words text[], relations regclass[], also_end boolean) RETURNS regclass
@@ -655,7 +666,8 @@ AS $$
 	WHERE w.word = name OR (also_end AND right(name, length(w.word) + 1) = '_' || w.word)
 	ORDER BY length(w.word) DESC, w.relation LIMIT 1
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.named(text, text[], regclass[], boolean) IS 'for snowflake_migrate.merge()''s own use: the table that a word names';
+COMMENT ON FUNCTION snowflake_migrate_internal.named(text, text[], regclass[], boolean)
+	IS 'for snowflake_migrate.merge()''s own use: the table that a word names';
 
 /* A path in the documents of a column that looks like one to ids, with the member's name; of the first 1000 rows of a source. */
 CREATE FUNCTION snowflake_migrate_internal.document_ids(relation regclass, attname name, OUT path text, OUT name text)
@@ -690,7 +702,8 @@ BEGIN
 		$query$, attname, snowflake_migrate_internal.only(relation), attname) INTO path, name;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.document_ids(regclass, name) IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids';
+COMMENT ON FUNCTION snowflake_migrate_internal.document_ids(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids';
 
 /* Conditions that overlap or leave values out; columns that look like references; references to what is not merged. */
 CREATE FUNCTION snowflake_migrate_internal.check_references(run_ bigint) RETURNS boolean
@@ -873,7 +886,8 @@ BEGIN
 	RETURN can_map;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint) IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with references, and what may be one';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with references, and what may be one';
 
 /* What the target does by itself when rows come in. */
 CREATE FUNCTION snowflake_migrate_internal.check_effects(run_ bigint) RETURNS void
@@ -981,7 +995,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_effects(bigint) IS 'for snowflake_migrate.merge()''s own use: finds what the target does by itself';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_effects(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what the target does by itself';
 
 /* All that can be found before the keys are mapped.  Returns whether they can be. */
 CREATE FUNCTION snowflake_migrate_internal.check_schemas(run_ bigint) RETURNS boolean
@@ -998,7 +1013,8 @@ BEGIN
 	RETURN rights AND tables AND columns AND keys AND reference;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_schemas(bigint) IS 'for snowflake_migrate.merge()''s own use: adds what it finds to the report of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_schemas(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: adds what it finds to the report of a run';
 
 /* Nothing is left of it: the plan and the maps are made as for a merge, and rolled back. */
 CREATE FUNCTION snowflake_migrate.check(
@@ -1058,4 +1074,5 @@ BEGIN
 		FROM unnest(found_) WITH ORDINALITY AS f (run, severity, source, relation, object, problem, count, example, advice, n) ORDER BY f.n;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.check(name[], name) IS 'what would stop a merge of these schemas into the target, or surprise';
+COMMENT ON FUNCTION snowflake_migrate.check(name[], name)
+	IS 'what would stop a merge of these schemas into the target, or surprise';

@@ -73,7 +73,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.columns_exist(regclass, name[]) IS 'for the declarations of a merge: an error where columns do not exist';
+COMMENT ON FUNCTION snowflake_migrate_internal.columns_exist(regclass, name[])
+	IS 'for the declarations of a merge: an error where columns do not exist';
 
 /*
  * mode: copy (what is not declared), match, same_id, ignore.  key: the natural key, for match alone.  accept: duplicates (of the
@@ -110,7 +111,8 @@ BEGIN
 		SET mode = excluded.mode, key = excluded.key, accept = excluded.accept, ignored_columns = excluded.ignored_columns;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_table(regclass, text, name[], text[], name[]) IS 'declares what a merge does with a table';
+COMMENT ON FUNCTION snowflake_migrate.declare_table(regclass, text, name[], text[], name[])
+	IS 'declares what a merge does with a table';
 
 /*
  * The steps of a path, as (kind, name, filter): member, wildcard_member, element, elements, keys.  This is the part of the
@@ -200,7 +202,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.path(text) IS 'for the declarations of a merge: the steps of a path through a document';
+COMMENT ON FUNCTION snowflake_migrate_internal.path(text)
+	IS 'for the declarations of a merge: the steps of a path through a document';
 
 /*
  * condition: SQL over the row's columns, for which values this is the reference.  path: where in a jsonb or json column.  dangling:
@@ -250,7 +253,8 @@ BEGIN
 		SET referenced = excluded.referenced, dangling = excluded.dangling;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass, text, text, text) IS 'declares a reference without a foreign key';
+COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass, text, text, text)
+	IS 'declares a reference without a foreign key';
 
 /* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */
 CREATE FUNCTION snowflake_migrate.declare_created(relation regclass, column_name name) RETURNS void
@@ -271,7 +275,8 @@ BEGIN
 	ON CONFLICT (relation) DO UPDATE SET column_name = excluded.column_name;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_created(regclass, name) IS 'declares which column holds the time of creation';
+COMMENT ON FUNCTION snowflake_migrate.declare_created(regclass, name)
+	IS 'declares which column holds the time of creation';
 
 /*
  * The columns of a unique index that a policy may change: for suffix the only one of a text type, for rerank the only one of an
@@ -298,7 +303,8 @@ AS $$
 		AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r WHERE r.relation = relation_ AND r.column_name = a.attname)
 		AND a.attgenerated = ''
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.policy_columns(regclass, name, text) IS 'for snowflake_migrate.declare_policy(): the columns that a policy may change';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_columns(regclass, name, text)
+	IS 'for snowflake_migrate.declare_policy(): the columns that a policy may change';
 
 /* constraint: a unique constraint, the primary key, or a unique index of the table. */
 CREATE FUNCTION snowflake_migrate.declare_policy(
@@ -353,4 +359,5 @@ BEGIN
 	ON CONFLICT (relation, constraint_name) DO UPDATE SET policy = excluded.policy, argument = excluded.argument;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text) IS 'declares what becomes of rows that clash';
+COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text)
+	IS 'declares what becomes of rows that clash';

@@ -8,30 +8,14 @@
  * the next.
  */
 
-/* The columns x1 .. xn of an alias, or as it is called in a query for rows. */
-CREATE FUNCTION snowflake_migrate_internal.key_list(format text, key name[], separator text DEFAULT ', ') RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT string_agg(replace(replace(format, '#', n::text), '@', quote_ident(key[n])), separator ORDER BY n) FROM generate_subscripts(key, 1) AS n
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.key_list(text, name[], text) IS 'for snowflake_migrate.merge()''s own use: a list with an item for each column of a key';
-
-/* A key for people: the value, or all values in brackets. */
-CREATE FUNCTION snowflake_migrate_internal.key_text(format text, key name[]) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE cardinality(key) WHEN 1 THEN snowflake_migrate_internal.key_list(format, key) || '::text'
-			ELSE 'ROW (' || snowflake_migrate_internal.key_list(format, key) || ')::text' END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.key_text(text, name[]) IS 'for snowflake_migrate.merge()''s own use: a key as text';
-
 /* The greatest id that counts as taken from a sequence: of the first day after the layout's epoch. */
 CREATE FUNCTION snowflake_migrate_internal.last_serial() RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT snowflake_migrate_internal.min_id(l.epoch + interval '1 day') - 1 FROM snowflake_migrate_internal.layout() AS l
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.last_serial() IS 'for snowflake_migrate.merge()''s own use: the greatest id that counts as taken from a sequence';
+COMMENT ON FUNCTION snowflake_migrate_internal.last_serial()
+	IS 'for snowflake_migrate.merge()''s own use: the greatest id that counts as taken from a sequence';
 
 /* The new ids of one source, and the ids that it keeps. */
 CREATE FUNCTION snowflake_migrate_internal.number(run_ bigint, source_ int) RETURNS void
@@ -125,7 +109,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.number(bigint, int) IS 'for snowflake_migrate.merge()''s own use: the new ids of a source';
+COMMENT ON FUNCTION snowflake_migrate_internal.number(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the new ids of a source';
 
 /* A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are in it. */
 CREATE FUNCTION snowflake_migrate_internal.unique(
@@ -182,7 +167,8 @@ AS $$
 	/* What decides which rows are the same comes first. */
 	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.label
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.unique(bigint, int) IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';
+COMMENT ON FUNCTION snowflake_migrate_internal.unique(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';
 
 /* The CHECK constraints of a table, and of the domains of its columns, as expressions over the table's columns. */
 CREATE FUNCTION snowflake_migrate_internal.checks(
@@ -200,7 +186,8 @@ AS $$
 	FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid AND c.contype = 'c'
 	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.checks(regclass) IS 'for snowflake_migrate.merge()''s own use: CHECK constraints as expressions';
+COMMENT ON FUNCTION snowflake_migrate_internal.checks(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: CHECK constraints as expressions';
 
 /* The rows of all sources as they become, where they are rows of their own, with their source before. */
 CREATE FUNCTION snowflake_migrate_internal.all_rows(run_ bigint, no_ int, list text, predicate text) RETURNS text
@@ -215,7 +202,8 @@ AS $$
 		JOIN pg_class AS c ON c.oid = t.relation
 	WHERE s.run = run_ AND s.no = no_
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int, text, text) IS 'for snowflake_migrate.merge()''s own use: the rows of all sources as they become';
+COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: the rows of all sources as they become';
 
 /*
  * Finds the rows that clash in one unique index, with the target's rows or with those of other sources, and does what the policy
@@ -418,7 +406,8 @@ BEGIN
 	RETURN total;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.resolve(bigint, int, name, text[], text[], boolean, text, text, text, name) IS 'for snowflake_migrate.merge()''s own use: what becomes of the rows that clash in one unique index';
+COMMENT ON FUNCTION snowflake_migrate_internal.resolve(bigint, int, name, text[], text[], boolean, text, text, text, name)
+	IS 'for snowflake_migrate.merge()''s own use: what becomes of the rows that clash in one unique index';
 
 /*
  * References of one table of one source whose row the source does not have, or whose row is skipped: what the declaration says of
@@ -577,7 +566,8 @@ BEGIN
 	RETURN skipped;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.dangling(bigint, int, int) IS 'for snowflake_migrate.merge()''s own use: references to rows that are not there';
+COMMENT ON FUNCTION snowflake_migrate_internal.dangling(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: references to rows that are not there';
 
 /* Ranks are numbered anew over the rows of the target and of all sources: rank_NO has what becomes of the target's. */
 CREATE FUNCTION snowflake_migrate_internal.rank(
@@ -641,7 +631,8 @@ BEGIN
 		plan.relation, label, snowflake_migrate_internal.key_text('r.o#', plan.key), snowflake_migrate_internal.key_text('r.n#', plan.key), changed, run_);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rank(bigint, int, name, text[], text, text, name) IS 'for snowflake_migrate.merge()''s own use: numbers ranks anew';
+COMMENT ON FUNCTION snowflake_migrate_internal.rank(bigint, int, name, text[], text, text, name)
+	IS 'for snowflake_migrate.merge()''s own use: numbers ranks anew';
 
 /* CHECKs, which the sources may not have, exclusion constraints, and partitions that are missing, of one table. */
 CREATE FUNCTION snowflake_migrate_internal.constraints(run_ bigint, no_ int) RETURNS void
@@ -695,7 +686,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.constraints(bigint, int) IS 'for snowflake_migrate.merge()''s own use: CHECKs and exclusion constraints over rows as they become';
+COMMENT ON FUNCTION snowflake_migrate_internal.constraints(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: CHECKs and exclusion constraints over rows as they become';
 
 /* The maps of one table, empty. */
 CREATE FUNCTION snowflake_migrate_internal.create_map(run_ bigint, no_ int) RETURNS void
@@ -731,7 +723,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int) IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
+COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
 
 /* A query for the keys o1 .. of a source, in a table whose key is not renumbered, and what n1 .. becomes of each. */
 CREATE FUNCTION snowflake_migrate_internal.keys(run_ bigint, no_ int, source_ int) RETURNS text
@@ -746,7 +739,8 @@ AS $$
 		snowflake_migrate_internal.rows_parts(run_, no_, source_, false, false) AS p
 	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.keys(bigint, int, int) IS 'for snowflake_migrate.merge()''s own use: a query for keys, and what becomes of them';
+COMMENT ON FUNCTION snowflake_migrate_internal.keys(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: a query for keys, and what becomes of them';
 
 /* Fills the map of a table whose key is not renumbered, and indexes the map of any. */
 CREATE FUNCTION snowflake_migrate_internal.fill_map(run_ bigint, no_ int) RETURNS void
@@ -779,7 +773,8 @@ BEGIN
 	EXECUTE format('ANALYZE %s', map);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.fill_map(bigint, int) IS 'for snowflake_migrate.merge()''s own use: fills and indexes the map of a table';
+COMMENT ON FUNCTION snowflake_migrate_internal.fill_map(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: fills and indexes the map of a table';
 
 /*
  * The keys of one table that are made of others' keys, anew, where those may have changed since.  Returns whether any did.
@@ -807,7 +802,8 @@ BEGIN
 	RETURN changed;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refresh_map(bigint, int) IS 'for snowflake_migrate.merge()''s own use: makes keys of keys anew';
+COMMENT ON FUNCTION snowflake_migrate_internal.refresh_map(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: makes keys of keys anew';
 
 /* What clashes in one table, once over all its unique indexes.  Returns whether anything changed. */
 CREATE FUNCTION snowflake_migrate_internal.pass(run_ bigint, no_ int) RETURNS boolean
@@ -852,7 +848,8 @@ BEGIN
 	RETURN changed;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int) IS 'for snowflake_migrate.merge()''s own use: what clashes in a table';
+COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: what clashes in a table';
 
 /* What is left to do for one table when it is known which of its rows clash, and what is reported of it. */
 CREATE FUNCTION snowflake_migrate_internal.finish_map(run_ bigint, no_ int) RETURNS void
@@ -942,7 +939,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.finish_map(bigint, int) IS 'for snowflake_migrate.merge()''s own use: completes the map of a table';
+COMMENT ON FUNCTION snowflake_migrate_internal.finish_map(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: completes the map of a table';
 
 /* Makes all maps of a run, and adds to its report what stands in the way. */
 CREATE FUNCTION snowflake_migrate_internal.make_maps(run_ bigint) RETURNS void
@@ -999,4 +997,5 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.make_maps(bigint) IS 'for snowflake_migrate.merge()''s own use: makes the maps of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.make_maps(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: makes the maps of a run';

@@ -43,7 +43,8 @@ BEGIN
 	RETURN run_row.state;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.begin(bigint, text[]) IS 'for snowflake_migrate.merge()''s own use: begins a transaction of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.begin(bigint, text[])
+	IS 'for snowflake_migrate.merge()''s own use: begins a transaction of a run';
 
 /* The constraints and triggers of a table, and whether they are in force: a merge leaves them as they are. */
 CREATE FUNCTION snowflake_migrate_internal.state(relation regclass) RETURNS text
@@ -54,7 +55,8 @@ AS $$
 		  UNION ALL
 		  SELECT format('trigger %I %s', CASE WHEN t.tgisinternal THEN regexp_replace(t.tgname, '\d+$', '') ELSE t.tgname END, t.tgenabled) FROM pg_trigger AS t WHERE t.tgrelid = relation) AS x (state)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.state(regclass) IS 'for snowflake_migrate.merge()''s own use: the constraints and triggers of a table';
+COMMENT ON FUNCTION snowflake_migrate_internal.state(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: the constraints and triggers of a table';
 
 /* Raises an error where these can't be the node numbers of new ids: one that has made ids could make one of them again. */
 CREATE FUNCTION snowflake_migrate_internal.check_nodes(sources name[], nodes bigint[]) RETURNS void
@@ -87,7 +89,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_nodes(name[], bigint[]) IS 'for snowflake_migrate.merge()''s own use: whether nodes can be used';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_nodes(name[], bigint[])
+	IS 'for snowflake_migrate.merge()''s own use: whether nodes can be used';
 
 /* No two rows become one; and who looks for a row of the target finds where it came from. */
 CREATE FUNCTION snowflake_migrate_internal.index_map(run_ bigint, no_ int) RETURNS void
@@ -98,7 +101,8 @@ BEGIN
 		(SELECT snowflake_migrate_internal.key_list('n#', t.key) FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_));
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.index_map(bigint, int) IS 'for snowflake_migrate.merge()''s own use: the index of a map by new keys';
+COMMENT ON FUNCTION snowflake_migrate_internal.index_map(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the index of a map by new keys';
 
 /* Whether a column of integers is wide enough for snowflake ids. */
 CREATE FUNCTION snowflake_migrate_internal.may_hold_ids(relation regclass, attname name) RETURNS boolean
@@ -107,7 +111,8 @@ AS $$
 	SELECT coalesce(nullif(y.typbasetype, 0), y.oid) NOT IN ('smallint'::regtype, 'integer'::regtype)
 	FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid WHERE a.attrelid = relation AND a.attname = may_hold_ids.attname
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.may_hold_ids(regclass, name) IS 'for snowflake_migrate.merge()''s own use: whether snowflake ids fit into a column';
+COMMENT ON FUNCTION snowflake_migrate_internal.may_hold_ids(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: whether snowflake ids fit into a column';
 
 /* Adds to the report which of the run's nodes occur in ids of the target, what is not merged included, or of a source. */
 CREATE FUNCTION snowflake_migrate_internal.find_nodes(run_ bigint) RETURNS void
@@ -136,7 +141,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_nodes(bigint) IS 'for snowflake_migrate.merge()''s own use: whether nodes occur in ids';
+COMMENT ON FUNCTION snowflake_migrate_internal.find_nodes(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: whether nodes occur in ids';
 
 /* Reserves the run's nodes, where there is a registry, up to the end of the newest new id's tick, or the start of the merge. */
 CREATE FUNCTION snowflake_migrate_internal.set_aside_nodes(run_ bigint) RETURNS void
@@ -160,7 +166,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.set_aside_nodes(bigint) IS 'for snowflake_migrate.merge()''s own use: reserves nodes in the registry';
+COMMENT ON FUNCTION snowflake_migrate_internal.set_aside_nodes(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: reserves nodes in the registry';
 
 /* The number of the run that goes on, or of a new one, whose plan and maps are made. */
 CREATE FUNCTION snowflake_migrate_internal.start(sources_ name[], target_ name, nodes_ bigint[], batch_size_ int, dry_run boolean, given bigint) RETURNS bigint
@@ -233,7 +240,8 @@ BEGIN
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name, bigint[], int, boolean, bigint) IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
+COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name, bigint[], int, boolean, bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
 
 /* Raises an error where the report of a run has errors. */
 CREATE FUNCTION snowflake_migrate_internal.refuse(run_ bigint) RETURNS void
@@ -252,7 +260,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse(bigint) IS 'for snowflake_migrate.merge()''s own use: an error where the report has errors';
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where the report has errors';
 
 /*
  * A query that locks the rows that these rows refer to and counts those that are not there, for each foreign key one column; rows is
@@ -291,7 +300,8 @@ AS $$
 		|| string_agg(quote_literal(f.conname), ', ' ORDER BY f.n) || ']'
 	FROM fk AS f
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.reference_check(regclass, text) IS 'for snowflake_migrate.merge()''s own use: a query that checks foreign keys';
+COMMENT ON FUNCTION snowflake_migrate_internal.reference_check(regclass, text)
+	IS 'for snowflake_migrate.merge()''s own use: a query that checks foreign keys';
 
 /* What that query needs of rows that are written, as a RETURNING clause. */
 CREATE FUNCTION snowflake_migrate_internal.returning(relation regclass) RETURNS text
@@ -301,7 +311,8 @@ AS $$
 	FROM pg_constraint AS f JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
 	WHERE f.contype = 'f' AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = relation
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.returning(regclass) IS 'for snowflake_migrate.merge()''s own use: the columns that foreign keys need';
+COMMENT ON FUNCTION snowflake_migrate_internal.returning(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: the columns that foreign keys need';
 
 /* Raises an error where rows that these refer to are not there. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_missing(relation regclass, missing bigint[], names text[]) RETURNS void
@@ -319,7 +330,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse_missing(regclass, bigint[], text[]) IS 'for snowflake_migrate.merge()''s own use: an error where rows are missing';
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_missing(regclass, bigint[], text[])
+	IS 'for snowflake_migrate.merge()''s own use: an error where rows are missing';
 
 /* Gives the target's rows their new ranks, or (back) the former ones: over null, or values that no row has, as they are unique. */
 CREATE FUNCTION snowflake_migrate_internal.apply_ranks(run_ bigint, no_ int, back boolean) RETURNS void
@@ -353,7 +365,8 @@ BEGIN
 				   CASE WHEN nullable THEN format('t.%I IS NULL', changed) ELSE format('t.%I = r.%I + %s', changed, CASE WHEN back THEN 'new' ELSE 'old' END, offset_) END);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean) IS 'for snowflake_migrate.merge()''s own use: gives the target''s rows their new ranks';
+COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: gives the target''s rows their new ranks';
 
 /*
  * The next batch of one table of one source, from where the last one ended, as a condition on the map's columns m and on the source's
@@ -399,7 +412,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.range(bigint, int, int, int, text) IS 'for snowflake_migrate.merge()''s own use: the next batch of a table';
+COMMENT ON FUNCTION snowflake_migrate_internal.range(bigint, int, int, int, text)
+	IS 'for snowflake_migrate.merge()''s own use: the next batch of a table';
 
 /* Copies one batch of one table of one source. */
 CREATE FUNCTION snowflake_migrate_internal.copy(run_ bigint, no_ int, source_ int) RETURNS void
@@ -477,7 +491,8 @@ BEGIN
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int) IS 'for snowflake_migrate.merge()''s own use: copies a batch';
+COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: copies a batch';
 
 /* What one transaction of the copying does: a batch, or all tables of a cycle.  Returns false when there is nothing left. */
 CREATE FUNCTION snowflake_migrate_internal.step(run_ bigint) RETURNS boolean
@@ -519,7 +534,8 @@ BEGIN
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.step(bigint) IS 'for snowflake_migrate.merge()''s own use: one transaction of the copying';
+COMMENT ON FUNCTION snowflake_migrate_internal.step(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: one transaction of the copying';
 
 /*
  * Sets the sequences of columns that are not renumbered past the merged values; those of renumbered ones stay as they are.  A dry
@@ -567,7 +583,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.set_sequences(bigint, boolean) IS 'for snowflake_migrate.merge()''s own use: sets sequences past the merged values';
+COMMENT ON FUNCTION snowflake_migrate_internal.set_sequences(bigint, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: sets sequences past the merged values';
 
 /* After the last batch: sequences, and the report of what was copied. */
 CREATE FUNCTION snowflake_migrate_internal.end_of_copy(run_ bigint, dry_run boolean) RETURNS void
@@ -594,7 +611,8 @@ BEGIN
 	UPDATE snowflake_migrate.runs AS r SET state = 'verifying', copied_at = clock_timestamp() WHERE r.run = run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.end_of_copy(bigint, boolean) IS 'for snowflake_migrate.merge()''s own use: what follows the last batch';
+COMMENT ON FUNCTION snowflake_migrate_internal.end_of_copy(bigint, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: what follows the last batch';
 
 /* Verifies a run, adds to its report what it finds, and returns whether that is nothing: then the run is done. */
 CREATE FUNCTION snowflake_migrate_internal.end(run_ bigint) RETURNS boolean
@@ -612,7 +630,8 @@ BEGIN
 	RETURN proved;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.end(bigint) IS 'for snowflake_migrate.merge()''s own use: verifies a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.end(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: verifies a run';
 
 /* Puts on record what a dry run found, after it was rolled back. */
 CREATE FUNCTION snowflake_migrate_internal.record_dry_run(sources_ name[], target_ name, nodes_ bigint[], batch_size_ int, started timestamptz, report jsonb) RETURNS bigint
@@ -630,7 +649,8 @@ BEGIN
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name, bigint[], int, timestamptz, jsonb) IS 'for snowflake_migrate.merge()''s own use: keeps the report of a dry run';
+COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name, bigint[], int, timestamptz, jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: keeps the report of a dry run';
 
 /*
  * Merges schemas into one.  Nothing is copied before everything that can be known to stop it is known.  To be called outside of a

@@ -23,7 +23,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.new_run() IS 'for snowflake_migrate.merge()''s own use: the number of a new run';
+COMMENT ON FUNCTION snowflake_migrate_internal.new_run()
+	IS 'for snowflake_migrate.merge()''s own use: the number of a new run';
 
 CREATE TABLE snowflake_migrate.runs (
 	run bigint PRIMARY KEY DEFAULT snowflake_migrate_internal.new_run(),
@@ -168,7 +169,8 @@ AS $$
 								  find.object, find.problem);
 	INSERT INTO snowflake_migrate.report VALUES (run, severity, source, relation, object, problem, count, example, advice)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find(bigint, text, name, text, text, text, bigint, text, text) IS 'for snowflake_migrate.merge()''s own use: adds to its report';
+COMMENT ON FUNCTION snowflake_migrate_internal.find(bigint, text, name, text, text, text, bigint, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: adds to its report';
 
 /*
  * References by foreign keys between the tables of a schema, column by column: of a partitioned table those of any of its
@@ -196,7 +198,8 @@ AS $$
 	WHERE f.contype = 'f'
 	ORDER BY r.root, a.attname, p.root, b.attname, f.conparentid <> 0, f.oid
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name) IS 'for snowflake_migrate.merge()''s own use: the references by foreign keys in a schema';
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name)
+	IS 'for snowflake_migrate.merge()''s own use: the references by foreign keys in a schema';
 
 /*
  * An order of the tables in which parents come first: the number of tables that each reaches, and for those that reach each
@@ -227,7 +230,8 @@ AS $$
 	)
 	SELECT o.relation, dense_rank() OVER (ORDER BY o.reached, o.first)::int, o.cyclic FROM own AS o
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.order(oid[], oid[], oid[]) IS 'for snowflake_migrate.merge()''s own use: an order in which parents come first';
+COMMENT ON FUNCTION snowflake_migrate_internal.order(oid[], oid[], oid[])
+	IS 'for snowflake_migrate.merge()''s own use: an order in which parents come first';
 
 /*
  * Writes the plan of a run.  A key is renumbered where it is one integer column: the primary key, or the column that has a
@@ -389,4 +393,5 @@ BEGIN
 	WHERE t.run = run_ AND t.mode <> 'ignore';
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.plan(bigint, name[], name) IS 'for snowflake_migrate.merge()''s own use: writes the plan of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.plan(bigint, name[], name)
+	IS 'for snowflake_migrate.merge()''s own use: writes the plan of a run';

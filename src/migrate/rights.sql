@@ -19,4 +19,5 @@ BEGIN
 			snowflake_migrate_internal.plan_references, snowflake_migrate_internal.plan_sources TO %s', role);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.grant_to(regrole) IS 'gives a role the rights that migrating needs, but those on the tables that are migrated';
+COMMENT ON FUNCTION snowflake_migrate.grant_to(regrole)
+	IS 'gives a role the rights that migrating needs, but those on the tables that are migrated';

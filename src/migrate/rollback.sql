@@ -83,7 +83,8 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.newer_references(bigint, int, text) IS 'for snowflake_migrate.rollback(): what refers to the rows of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.newer_references(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): what refers to the rows of a run';
 
 /* Raises an error where anything does. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_newer(run_ bigint, parent_no int, of_map text) RETURNS void
@@ -100,7 +101,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse_newer(bigint, int, text) IS 'for snowflake_migrate.rollback(): an error where newer rows refer to those of a run';
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_newer(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): an error where newer rows refer to those of a run';
 
 /* Begins to take a run back, or goes on: checks what is in the way first. */
 CREATE FUNCTION snowflake_migrate_internal.rollback_start(run_ bigint, force boolean) RETURNS void
@@ -213,7 +215,8 @@ BEGIN
 	UPDATE snowflake_migrate.runs AS r SET state = 'rolling back', finished_at = NULL WHERE r.run = run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rollback_start(bigint, boolean) IS 'for snowflake_migrate.rollback(): checks what is in the way';
+COMMENT ON FUNCTION snowflake_migrate_internal.rollback_start(bigint, boolean)
+	IS 'for snowflake_migrate.rollback(): checks what is in the way';
 
 /* Takes back a batch of one table of one source. */
 CREATE FUNCTION snowflake_migrate_internal.uncopy(run_ bigint, no_ int, source_ int) RETURNS void
@@ -267,7 +270,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.uncopy(bigint, int, int) IS 'for snowflake_migrate.rollback(): takes back a batch';
+COMMENT ON FUNCTION snowflake_migrate_internal.uncopy(bigint, int, int)
+	IS 'for snowflake_migrate.rollback(): takes back a batch';
 
 /* What one transaction takes back.  Returns false when there is nothing left, and the run is rolled back. */
 CREATE FUNCTION snowflake_migrate_internal.rollback_step(run_ bigint) RETURNS boolean
@@ -293,7 +297,8 @@ BEGIN
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rollback_step(bigint) IS 'for snowflake_migrate.rollback(): one of its transactions';
+COMMENT ON FUNCTION snowflake_migrate_internal.rollback_step(bigint)
+	IS 'for snowflake_migrate.rollback(): one of its transactions';
 
 /*
  * Takes a merge back, also one that is not finished.  To be called outside of a transaction block; the same call goes on where it

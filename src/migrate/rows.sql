@@ -8,12 +8,6 @@
  * What the target's rows were before is in rank_NO (old and new ranks) and former_NO (rows that took a source's values).
  */
 
-/* The schema of a run, and a table in it. */
-CREATE FUNCTION snowflake_migrate_internal.relation(run bigint, name text) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT format('snowflake_merge_%s.%I', run, name) $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.relation(bigint, text) IS 'for snowflake_migrate.merge()''s own use: a table of a run';
-
 /*
  * How a value of one type becomes one of another without a loss, as a format with %s for the value; null where it can't.  Types
  * that both schemas have under one name (enums, composite types, arrays of them) go by their text.
@@ -56,7 +50,8 @@ BEGIN
 	RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.cast(oid, int, oid, int) IS 'for snowflake_migrate.merge()''s own use: how a value becomes one of another type';
+COMMENT ON FUNCTION snowflake_migrate_internal.cast(oid, int, oid, int)
+	IS 'for snowflake_migrate.merge()''s own use: how a value becomes one of another type';
 
 /* The id that a part of a document is, written as a number or as a string; null where it is none. */
 CREATE FUNCTION snowflake_migrate_internal.json_id(part jsonb) RETURNS bigint
@@ -70,13 +65,15 @@ BEGIN
 	RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.json_id(jsonb) IS 'for snowflake_migrate.merge()''s own use: the id that a part of a document is';
+COMMENT ON FUNCTION snowflake_migrate_internal.json_id(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: the id that a part of a document is';
 
 /* The id that a text is; null where it is none. */
 CREATE FUNCTION snowflake_migrate_internal.text_id(value text) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT snowflake_migrate_internal.json_id(to_jsonb(value)) $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.text_id(text) IS 'for snowflake_migrate.merge()''s own use: the id that a text is';
+COMMENT ON FUNCTION snowflake_migrate_internal.text_id(text)
+	IS 'for snowflake_migrate.merge()''s own use: the id that a text is';
 
 /* A column's value as an id: what is no whole number is none. */
 CREATE FUNCTION snowflake_migrate_internal.id_of(value text, type oid) RETURNS text
@@ -87,7 +84,8 @@ AS $$
 				THEN format('snowflake_migrate_internal.text_id(trim_scale(%s::numeric)::text)', value)
 			ELSE format('snowflake_migrate_internal.text_id(%s::text)', value) END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.id_of(text, oid) IS 'for snowflake_migrate.merge()''s own use: a column''s value as an id';
+COMMENT ON FUNCTION snowflake_migrate_internal.id_of(text, oid)
+	IS 'for snowflake_migrate.merge()''s own use: a column''s value as an id';
 
 /* A document whose ids at these steps of a path are replaced as ids says: an object from old ids to new ones. */
 CREATE FUNCTION snowflake_migrate_internal.document_at(
@@ -163,7 +161,8 @@ BEGIN
 	RETURN part;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.document_at(jsonb, text[], text[], text[], int, jsonb, boolean) IS 'for snowflake_migrate_internal.document(): the part at a step of the path';
+COMMENT ON FUNCTION snowflake_migrate_internal.document_at(jsonb, text[], text[], text[], int, jsonb, boolean)
+	IS 'for snowflake_migrate_internal.document(): the part at a step of the path';
 
 CREATE FUNCTION snowflake_migrate_internal.document(document jsonb, path text, ids jsonb, unknown_null boolean) RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -171,15 +170,8 @@ AS $$
 	SELECT snowflake_migrate_internal.document_at(document, coalesce(array_agg(p.kind), '{}'), array_agg(p.name), array_agg(p.filter), 1, ids, unknown_null)
 	FROM snowflake_migrate_internal.path(path) AS p
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.document(jsonb, text, jsonb, boolean) IS 'for snowflake_migrate.merge()''s own use: a document with new ids';
-
-/* A relation as it is read: without the children that are tables of their own. */
-CREATE FUNCTION snowflake_migrate_internal.only(relation regclass) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text FROM pg_class AS c WHERE c.oid = relation
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass) IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
+COMMENT ON FUNCTION snowflake_migrate_internal.document(jsonb, text, jsonb, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: a document with new ids';
 
 /*
  * A partition is read through its table, as rights on that are enough: the partition's own rows among those of an alias, as a
@@ -191,7 +183,8 @@ AS $$
 	SELECT CASE WHEN pg_partition_root(relation) <> relation
 		THEN format(' AND %s.tableoid IN (SELECT l.relid FROM pg_partition_tree(%s) AS l)', alias, relation::oid) ELSE '' END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text) IS 'for snowflake_migrate.merge()''s own use: the rows of a partition, as a condition';
+COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
+	IS 'for snowflake_migrate.merge()''s own use: the rows of a partition, as a condition';
 
 /*
  * A source's key in the types of the map: integers of any width can be compared with each other, so that a source on another
@@ -223,7 +216,8 @@ AS $$
 		JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = k.name AND s.attnum > 0,
 		LATERAL (SELECT t.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)) AS i (is_integer)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.key_values(regclass, regclass, name[]) IS 'for snowflake_migrate.merge()''s own use: a source''s key in the types of the map';
+COMMENT ON FUNCTION snowflake_migrate_internal.key_values(regclass, regclass, name[])
+	IS 'for snowflake_migrate.merge()''s own use: a source''s key in the types of the map';
 
 /*
  * Whether a row of the target (t) differs from what it should be.  Where values of a type that are equal have the same bits, they
@@ -246,7 +240,8 @@ AS $$
 			JOIN pg_attribute AS a ON a.attrelid = relation AND a.attname = u.name
 			LEFT JOIN pg_collation AS l ON l.oid = a.attcollation) AS e
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.differs(regclass, text[], text[]) IS 'for snowflake_migrate.merge()''s own use: whether a row differs';
+COMMENT ON FUNCTION snowflake_migrate_internal.differs(regclass, text[], text[])
+	IS 'for snowflake_migrate.merge()''s own use: whether a row differs';
 
 /*
  * The parts of a query for the rows of one table of one source: the target's columns that it gives, what each becomes, and
@@ -393,7 +388,8 @@ BEGIN
 	origin := origin || joins;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean) IS 'for snowflake_migrate.merge()''s own use: the parts of a query for rows as they become';
+COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: the parts of a query for rows as they become';
 
 /* A query for a table's rows, with its generated columns, which are made of the others, added. */
 CREATE FUNCTION snowflake_migrate_internal.with_generated(relation regclass, rows text) RETURNS text
@@ -410,7 +406,8 @@ AS $$
 	WHERE c.oid = relation
 	GROUP BY c.relname
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text) IS 'for snowflake_migrate.merge()''s own use: adds generated columns to a query';
+COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text)
+	IS 'for snowflake_migrate.merge()''s own use: adds generated columns to a query';
 
 /*
  * A query for the rows of one table of one source as they become, with all columns.  Of a table with a key, "merge o1" .. are the
@@ -435,4 +432,5 @@ AS $$
 		snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
 	WHERE t.run = run_ AND t.no = no_
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rows(bigint, int, int) IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';
+COMMENT ON FUNCTION snowflake_migrate_internal.rows(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';

@@ -4,6 +4,128 @@
  * each row of the source to one of the target, and a new key is used once, no row is missing and none is somebody else's.
  */
 
+/*
+ * The names for the queries that compare one table of one source with the target: there, s is the source's row, m its entry in the
+ * map, t the row of the target.  Conditions: differs, unmapped (it refers to what the map does not have), other (the target's row
+ * that stands for it is another one).
+ */
+CREATE FUNCTION snowflake_migrate_internal.verify_names(run_ bigint, no_ int, source_ int) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	plan record;
+	parts record;
+	columns record;
+	unmapped text;
+	other text;
+BEGIN
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	parts := snowflake_migrate_internal.rows_parts(run_, no_, source_, plan.kind <> 'none', false);
+	SELECT string_agg(format('t.%I', e.name), ', ' ORDER BY e.n) AS given,
+			string_agg(e.expression, ', ' ORDER BY e.n) AS expected,
+			string_agg(format('CASE WHEN ROW (t.%I)::record OPERATOR(pg_catalog.*<>) ROW (%s)::record THEN %L END',
+							  e.name, e.expression, e.name), ', ' ORDER BY e.n) AS differing
+		INTO columns
+		FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n);
+	SELECT string_agg(format('(s.%I IS NOT NULL AND r%s.o1 IS NULL%s)', r.name, r.id,
+							 CASE WHEN r.condition IS NULL THEN '' ELSE format(' AND s.%I', 'snowflake condition ' || r.id) END), ' OR ')
+		INTO unmapped
+		FROM snowflake_migrate_internal.plan_references AS r
+		WHERE r.run = run_ AND r.no = no_ AND r.dangling = 'error' AND r.path IS NULL AND NOT r.elements
+			AND r.name <> ALL (plan.key) AND r.name::text = ANY (parts.names);
+	/* A row that stands for the source's has its natural key. */
+	SELECT string_agg(format('((t.%I %s %s) IS NOT TRUE AND NOT (t.%I IS NULL AND %s IS NULL))',
+							 k.name, u.operators[k.n], e.expression, k.name, e.expression), ' OR ')
+		INTO other
+		FROM snowflake_migrate_internal.unique(run_, no_) AS u,
+			unnest(plan.natural_key) WITH ORDINALITY AS k (name, n),
+			LATERAL (SELECT parts.expressions[array_position(parts.names, k.name::text)]) AS e (expression)
+		WHERE u.policy = 'match';
+	RETURN snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'source', source_,
+		'source_table', (SELECT snowflake_migrate_internal.only(s.relation) FROM snowflake_migrate_internal.plan_sources AS s
+						 WHERE s.run = run_ AND s.no = no_ AND s.source = source_),
+		'origin', parts.origin,
+		'given', columns.given,
+		'expected', columns.expected,
+		'differing_columns', columns.differing,
+		'differs', snowflake_migrate_internal.differs(plan.relation, parts.names, parts.expressions),
+		'unmapped', coalesce(unmapped, 'false'),
+		'other', coalesce(other, 'false'));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_names(bigint, int, int)
+	IS 'for snowflake_migrate.verify(): the names in queries that compare a source with the target';
+
+/* Of a table without a key: as often as in the source, at least; by their text, since not every type can be grouped. */
+CREATE FUNCTION snowflake_migrate_internal.verify_multiset(
+	names jsonb,
+	OUT problem text,
+	OUT count bigint,
+	OUT example text) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		WITH expected AS (
+			SELECT ROW ({expected})::text AS r, count(*) AS n FROM {origin} GROUP BY 1
+		),
+		given AS (
+			SELECT ROW ({given})::text AS r, count(*) AS n FROM {target} AS t GROUP BY 1
+		)
+		SELECT sum(e.n - coalesce(g.n, 0)), min(e.r)
+		FROM expected AS e LEFT JOIN given AS g USING (r)
+		WHERE coalesce(g.n, 0) < e.n
+	$query$, names) INTO count, example;
+	IF count > 0 THEN
+		problem := 'rows are missing in the target';
+		RETURN NEXT;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_multiset(jsonb)
+	IS 'for snowflake_migrate.verify(): the rows of a table without a key';
+
+/* New ids lie close together, so that the rest of the target need not be looked at: a condition that follows others. */
+CREATE FUNCTION snowflake_migrate_internal.verify_bounds(names jsonb) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	low bigint;
+	high bigint;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT min(m.n1), max(m.n1) FROM {map} AS m WHERE m.source = {source} AND m.action <> 's'
+	$query$, names) INTO low, high;
+	RETURN coalesce(format(' AND t.%I BETWEEN %s AND ', names ->> 'first_key', low) || high, '');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_bounds(jsonb)
+	IS 'for snowflake_migrate.verify(): between which ids a source''s rows are';
+
+/* Up to three rows that differ, and in which columns. */
+CREATE FUNCTION snowflake_migrate_internal.verify_example(names jsonb) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT string_agg(format('%s -> %s: %s', x.o, x.n, x.columns), '; ')
+		FROM (
+			SELECT {m.o#::text} AS o, {m.n#::text} AS n, concat_ws(', ', {differing_columns}) AS columns
+			FROM {origin} JOIN {target} AS t ON ({t.@}) = ({m.n#})
+			WHERE m.action IN ('c', 'r') AND {differs}
+			LIMIT 3
+		) AS x
+	$query$, names) INTO example;
+	RETURN example;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_example(jsonb)
+	IS 'for snowflake_migrate.verify(): rows that differ';
+
 /* The rows of one table of one source. */
 CREATE FUNCTION snowflake_migrate_internal.verify_source(
 	run_ bigint,
@@ -16,128 +138,235 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_
 AS $$
 #variable_conflict use_column
 DECLARE
-	plan record;
-	source_relation regclass;
-	parts record;
-	map CONSTANT text := snowflake_migrate_internal.relation(run_, 'map_' || no_);
-	given text;
-	expected text;
-	differs text;
-	unmapped text;
+	kind CONSTANT text := (SELECT t.kind FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_);
+	names jsonb := snowflake_migrate_internal.verify_names(run_, no_, source_);
 	in_source bigint;
 	in_map bigint;
-	joined bigint;
-	missing bigint;
-	differing bigint;
-	gone bigint;
-	unmapped_rows bigint;
-	others bigint;
-	other text;
-	bounds text := '';
-	key_text text;
-	is_own CONSTANT text := 'm.action IN (''c'', ''r'')';		-- has values of the source
+	found record;
 BEGIN
-	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	SELECT s.relation INTO STRICT source_relation FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
-	parts := snowflake_migrate_internal.rows_parts(run_, no_, source_, plan.kind <> 'none', false);
-	SELECT string_agg(format('t.%I', e.name), ', ' ORDER BY e.n), string_agg(e.expression, ', ' ORDER BY e.n) INTO given, expected
-		FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n);
-
-	differs := snowflake_migrate_internal.differs(plan.relation, parts.names, parts.expressions);
-
-	IF plan.kind = 'none' THEN
-		/* As often as there, at least: by their text, since not every type can be grouped. */
-		EXECUTE format('SELECT sum(s.n - coalesce(t.n, 0)), min(s.r) FROM (SELECT ROW (%s)::text AS r, count(*) AS n FROM %s GROUP BY 1) AS s '
-			'LEFT JOIN (SELECT ROW (%s)::text AS r, count(*) AS n FROM %s AS t GROUP BY 1) AS t USING (r) WHERE coalesce(t.n, 0) < s.n',
-			expected, parts.origin, given, snowflake_migrate_internal.only(plan.relation)) INTO missing, example;
-		IF missing > 0 THEN
-			problem := 'rows are missing in the target';
-			count := missing;
-			RETURN NEXT;
-		END IF;
+	IF kind = 'none' THEN
+		RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_multiset(names) AS v;
 		RETURN;
 	END IF;
+	names := names || jsonb_build_object('bounds', CASE kind WHEN 'id' THEN snowflake_migrate_internal.verify_bounds(names) ELSE '' END);
+	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {source_table}', names) INTO in_source;
+	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {map} AS m WHERE m.source = {source}', names) INTO in_map;
+	/* What is dear to compute, whether a row differs, is counted once. */
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*) AS joined,
+			count(*) FILTER (WHERE w.is_own AND NOT w.is_there) AS missing,
+			count(*) FILTER (WHERE w.is_own AND w.is_there AND w.differs) AS differing,
+			count(*) FILTER (WHERE w.action IN ('m', 'k') AND NOT w.is_there) AS gone,
+			count(*) FILTER (WHERE w.is_own AND w.unmapped) AS unmapped,
+			count(*) FILTER (WHERE w.action = 'm' AND w.is_there AND w.other) AS others,
+			min(w.old_key) FILTER (WHERE w.action <> 's' AND NOT w.is_there OR w.is_own AND w.unmapped) AS example
+		FROM (
+			SELECT m.action, m.action IN ('c', 'r') AS is_own, t.{"first_key"} IS NOT NULL AS is_there, {m.o#::text} AS old_key,
+				{differs} AS differs, ({unmapped}) AS unmapped, ({other}) AS other
+			FROM {origin} LEFT JOIN {target} AS t ON ({t.@}) = ({m.n#}){bounds}
+		) AS w
+	$query$, names) INTO found;
+	FOR problem, count, example IN
+		SELECT p.* FROM (VALUES
+			('rows are missing in the target', found.missing, found.example),
+			('rows of the target are not what they should be', found.differing, NULL),
+			('rows of the target that stand for the source''s are gone', found.gone, found.example),
+			('rows of the target that stand for the source''s are others', found.others, found.example),
+			('rows refer to rows that the map does not have', found.unmapped, found.example),
+			('rows of the source are not in the map: it changed', in_source - found.joined, NULL),
+			('rows in the map are no longer in the source: it changed', in_map - found.joined, NULL)) AS p (problem, count, example)
+		WHERE p.count > 0
+	LOOP
+		IF problem = 'rows of the target are not what they should be' THEN
+			example := snowflake_migrate_internal.verify_example(names);
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_source(bigint, int, int)
+	IS 'for snowflake_migrate.verify(): the rows of a table of a source';
 
-	key_text := snowflake_migrate_internal.key_text('m.o#', plan.key);
-	SELECT string_agg(format('(s.%I IS NOT NULL AND r%s.o1 IS NULL%s)', r.name, r.id, CASE WHEN r.condition IS NULL THEN '' ELSE format(' AND s.%I', 'snowflake condition ' || r.id) END), ' OR ') INTO unmapped
-		FROM snowflake_migrate_internal.plan_references AS r
-		WHERE r.run = run_ AND r.no = no_ AND r.dangling = 'error' AND r.path IS NULL AND NOT r.elements AND r.name <> ALL (plan.key) AND r.name::text = ANY (parts.names);
+/* What of two lists, separated by commas, is in one of them alone. */
+CREATE FUNCTION snowflake_migrate_internal.differing_items(former text, given text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT string_agg(coalesce(n.item, 'no ' || f.item), ', ')
+	FROM unnest(string_to_array(given, ', ')) AS n (item)
+		FULL JOIN unnest(string_to_array(former, ', ')) AS f (item) ON f.item = n.item
+	WHERE f.item IS NULL OR n.item IS NULL
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.differing_items(text, text)
+	IS 'for snowflake_migrate.verify(): what is in one of two lists alone';
 
-	/* A row that stands for the source's has its natural key, or its key. */
-	SELECT coalesce(string_agg(format('(t.%I %s %s) IS NOT TRUE AND NOT (t.%I IS NULL AND %s IS NULL)', k.name, u.operators[k.n],
-									  parts.expressions[array_position(parts.names, k.name::text)], k.name,
-									  parts.expressions[array_position(parts.names, k.name::text)]), ' OR '), 'false') INTO other
-		FROM snowflake_migrate_internal.unique(run_, no_) AS u, unnest(plan.natural_key) WITH ORDINALITY AS k (name, n)
-		WHERE u.policy = 'match';
-	/* New ids lie close together: the rest of the target need not be looked at. */
-	IF plan.kind = 'id' THEN
-		EXECUTE format('SELECT format('' AND t.%%I BETWEEN %%s AND %%s'', %L::text, min(m.n1), max(m.n1)) FROM %s AS m WHERE m.source = %s AND m.action <> ''s''', plan.key[1], map, source_)
-			INTO bounds;
-		bounds := CASE WHEN bounds LIKE '%BETWEEN  AND %' THEN '' ELSE bounds END;
+/*
+ * How many rows a table of the target has, and how many of them the map explains: all; those with a node number of the merge;
+ * those whose keys were made since it began.  Where every row of the map is there (complete), it is enough to count the map.
+ */
+CREATE FUNCTION snowflake_migrate_internal.verify_counts(
+	run_ bigint,
+	no_ int,
+	complete boolean,
+	OUT in_target bigint[],
+	OUT in_map bigint[])
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	run_row record;
+	plan record;
+	names jsonb := snowflake_migrate_internal.names(run_, no_);
+BEGIN
+	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	IF plan.kind = 'none' THEN
+		EXECUTE snowflake_migrate_internal.fill('SELECT ARRAY[count(*), 0, 0] FROM {target}', names) INTO in_target;
+		SELECT ARRAY[sum(s.rows_done), 0, 0] INTO in_map FROM snowflake_migrate_internal.plan_sources AS s
+			WHERE s.run = run_ AND s.no = no_;
+		RETURN;
 	END IF;
-	unmapped := coalesce(is_own || ' AND (' || unmapped || ')', 'false');
-	EXECUTE format('SELECT count(*) FROM %s', snowflake_migrate_internal.only(source_relation)) INTO in_source;
-	EXECUTE format('SELECT count(*) FROM %s AS m WHERE m.source = %s', map, source_) INTO in_map;
-	/* What is dear to compute, whether a row differs, stands here once. */
-	EXECUTE format(
-		'SELECT count(*), count(*) FILTER (WHERE %s AND t.%I IS NULL), count(*) FILTER (WHERE %s AND t.%I IS NOT NULL AND %s), '
-		'count(*) FILTER (WHERE m.action IN (''m'', ''k'') AND t.%I IS NULL), count(*) FILTER (WHERE %s), '
-		'count(*) FILTER (WHERE m.action = ''m'' AND t.%I IS NOT NULL AND %s), '
-		'min(%s) FILTER (WHERE m.action <> ''s'' AND t.%I IS NULL OR %s) FROM %s LEFT JOIN %s AS t ON %s',
-		is_own, plan.key[1], is_own, plan.key[1], differs, plan.key[1], unmapped, plan.key[1], other, key_text, plan.key[1], unmapped,
-		parts.origin, snowflake_migrate_internal.only(plan.relation), snowflake_migrate_internal.key_list('t.@ = m.n#', plan.key, ' AND ') || bounds)
-		INTO joined, missing, differing, gone, unmapped_rows, others, example;
-	IF missing > 0 THEN
-		problem := 'rows are missing in the target';
-		count := missing;
-		RETURN NEXT;
-	END IF;
-	IF differing > 0 THEN
-		problem := 'rows of the target are not what they should be';
-		count := differing;
-		EXECUTE format('SELECT string_agg(format(''%%s -> %%s: %%s'', x.o, x.n, x.columns), ''; '') FROM (SELECT %s AS o, %s AS n, concat_ws('', '', %s) AS columns '
-			'FROM %s JOIN %s AS t ON %s WHERE m.action IN (''c'', ''r'') AND %s LIMIT 3) AS x',
-			key_text, snowflake_migrate_internal.key_text('m.n#', plan.key),
-			(SELECT string_agg(format('CASE WHEN ROW (t.%I)::record OPERATOR(pg_catalog.*<>) ROW (%s)::record THEN %L END', e.name, e.expression, e.name), ', ' ORDER BY e.n)
-			 FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n)),
-			parts.origin, snowflake_migrate_internal.only(plan.relation), snowflake_migrate_internal.key_list('t.@ = m.n#', plan.key, ' AND '), differs) INTO example;
-		RETURN NEXT;
-	END IF;
-	IF gone > 0 THEN
-		problem := 'rows of the target that stand for the source''s are gone';
-		count := gone;
-		RETURN NEXT;
-	END IF;
-	IF others > 0 THEN
-		problem := 'rows of the target that stand for the source''s are others';
-		count := others;
-		RETURN NEXT;
-	END IF;
-	IF unmapped_rows > 0 THEN
-		problem := 'rows refer to rows that the map does not have';
-		count := unmapped_rows;
-		RETURN NEXT;
-	END IF;
-	IF in_source > joined THEN
-		problem := 'rows of the source are not in the map: it changed';
-		count := in_source - joined;
-		example := NULL;
-		RETURN NEXT;
-	END IF;
-	IF in_map > joined THEN
-		problem := 'rows in the map are no longer in the source: it changed';
-		count := in_map - joined;
-		example := NULL;
-		RETURN NEXT;
+	names := names || jsonb_build_object(
+		'nodes', run_row.nodes::text,
+		'last_serial', snowflake_migrate_internal.last_serial(),
+		'boundary', snowflake_migrate_internal.max_id(run_row.started_at));
+	names := names || jsonb_build_object('counts', CASE plan.kind WHEN 'id' THEN snowflake_migrate_internal.fill($query$
+			ARRAY[
+				count(*),
+				count(*) FILTER (WHERE x.k > {last_serial} AND snowflake_migrate_internal.node(x.k) = ANY ({'nodes'}::bigint[])),
+				count(*) FILTER (WHERE x.k > {boundary})]
+		$query$, names) ELSE 'ARRAY[count(*), 0, 0]' END);
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT {counts} FROM (SELECT t.{"first_key"} AS k FROM {target} AS t) AS x
+	$query$, names) INTO in_target;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT {counts} FROM (SELECT m.n1 AS k FROM {map} AS m WHERE m.action = 'c') AS x
+	$query$, names) INTO in_map;
+	IF NOT complete OR in_target[2] <> in_map[2] OR in_target[3] <> in_map[3] THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT {counts}
+			FROM (SELECT t.{"first_key"} AS k FROM {target} AS t JOIN {map} AS m ON m.action = 'c' AND ({m.n#}) = ({t.@})) AS x
+		$query$, names) INTO in_map;
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.verify_source(bigint, int, int) IS 'for snowflake_migrate.verify(): the rows of a table of a source';
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_counts(bigint, int, boolean)
+	IS 'for snowflake_migrate.verify(): how many rows a table of the target has';
+
+/* Rows with keys made since the merge began that are copies, under other keys, of rows that it brought. */
+CREATE FUNCTION snowflake_migrate_internal.verify_copies(run_ bigint, no_ int, OUT count bigint, OUT example text)
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	others text;
+BEGIN
+	SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.position) INTO others
+		FROM snowflake_migrate_internal.plan_columns AS c JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE c.run = run_ AND c.no = no_ AND c.name <> ALL (t.key);
+	IF others IS NULL THEN
+		RETURN;
+	END IF;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*), min(x.key)
+		FROM (
+			SELECT t.{"first_key"}::text AS key, ROW ({others})::text AS r
+			FROM {target} AS t
+			WHERE t.{"first_key"} > {boundary}
+				AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'c' AND m.n1 = t.{"first_key"})
+		) AS x
+		WHERE x.r IN (
+			SELECT ROW ({others})::text
+			FROM {target} AS t JOIN {map} AS m ON m.action = 'c' AND m.n1 = t.{"first_key"})
+	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('others', others,
+		'boundary', (SELECT snowflake_migrate_internal.max_id(r.started_at) FROM snowflake_migrate.runs AS r WHERE r.run = run_)))
+		INTO count, example;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_copies(bigint, int)
+	IS 'for snowflake_migrate.verify(): rows that are in the target twice';
+
+/* Rows of a table without a key that are in the target more often than it and the sources had them. */
+CREATE FUNCTION snowflake_migrate_internal.verify_surplus(run_ bigint, no_ int, OUT count bigint, OUT example text)
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT sum(x.n - x.m), min(x.r)
+		FROM (
+			SELECT q.r, sum(q.n) AS n, sum(q.m) AS m
+			FROM (SELECT ROW (t.*)::text AS r, 1 AS n, 0 AS m FROM {target} AS t {source_rows}) AS q
+			GROUP BY q.r
+		) AS x
+		WHERE x.m > 0 AND x.n > x.m
+	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source_rows',
+		(SELECT string_agg(format('UNION ALL SELECT ROW (t.*)::text, 0, 1 FROM (%s) AS t',
+								  snowflake_migrate_internal.rows(run_, no_, s.source)), ' ')
+		 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_)))
+		INTO count, example;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_surplus(bigint, int)
+	IS 'for snowflake_migrate.verify(): rows that are in the target more often than they should be';
+
+/* The foreign keys of a table, and those that lead to it from tables that are not merged: triggers that check them may have been off. */
+CREATE FUNCTION snowflake_migrate_internal.verify_foreign_keys(
+	run_ bigint,
+	no_ int,
+	OUT problem text,
+	OUT count bigint) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	fk record;
+BEGIN
+	FOR fk IN
+		SELECT f.conname, jsonb_build_object(
+				'child', snowflake_migrate_internal.only(r.child),
+				'parent', snowflake_migrate_internal.only(r.parent),
+				'given', string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)
+					|| snowflake_migrate_internal.in_part(f.conrelid, 't'),
+				'same', string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND ' ORDER BY k.n)
+					|| snowflake_migrate_internal.in_part(f.confrelid, 'p')) AS names
+		FROM snowflake_migrate_internal.plan_tables AS p
+			JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
+			CROSS JOIN LATERAL (
+				SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
+					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
+			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop)
+				WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
+			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+			JOIN pg_operator AS o ON o.oid = k.operator
+			JOIN pg_namespace AS s ON s.oid = o.oprnamespace
+		WHERE p.run = run_ AND p.no = no_
+			AND (r.child = p.relation
+				 OR r.parent = p.relation AND r.child NOT IN (
+						SELECT o.relation
+						FROM snowflake_migrate_internal.plan_tables AS o
+							JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+						WHERE o.run = run_))
+		GROUP BY f.oid, f.conname, f.conrelid, f.confrelid, r.child, r.parent
+		ORDER BY f.conname
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*) FROM {child} AS t WHERE {given} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
+		$query$, fk.names) INTO count;
+		IF count > 0 THEN
+			problem := format('rows that the foreign key %I refers to are not there', fk.conname);
+			RETURN NEXT;
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_foreign_keys(bigint, int)
+	IS 'for snowflake_migrate.verify(): whether the rows that others refer to are there';
 
 /*
- * What a table of the target has that it should not.  Where every row of the map is there (complete), it is enough to count: the map
- * has each new key once.  When the target has been opened again, or another merge has followed, it may have more rows whose keys do
- * not tell where they came from: then only what the merge's own node numbers made, and copies of its rows, can be told.
+ * What a table of the target has that it should not.  When the target has been opened again, or another merge has followed, it may
+ * have more rows whose keys do not tell where they came from: then only what the merge's own node numbers made, and copies of its
+ * rows, can be told.
  */
 CREATE FUNCTION snowflake_migrate_internal.verify_target(
 	run_ bigint,
@@ -152,113 +381,42 @@ AS $$
 DECLARE
 	run_row record;
 	plan record;
-	fk record;
-	map CONSTANT text := snowflake_migrate_internal.relation(run_, 'map_' || no_);
-	target CONSTANT text := snowflake_migrate_internal.only((SELECT t.relation FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_));
-	followed boolean;
-	counts text;
-	in_map bigint[];
-	in_target bigint[];		-- all, of the merge's nodes, of keys made since it began
+	counts record;
+	copies record;
+	followed boolean;		-- by another merge
 	former bigint;
-	boundary bigint;
-	others text;
-	state text;
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	followed := EXISTS (SELECT FROM snowflake_migrate.runs AS r
-						WHERE r.target = run_row.target AND r.started_at > run_row.started_at AND r.state IN ('copying', 'verifying', 'done', 'rolling back'));
-	boundary := snowflake_migrate_internal.max_id(run_row.started_at);
-	IF plan.kind = 'none' THEN
-		EXECUTE format('SELECT ARRAY[count(*), 0, 0] FROM %s', target) INTO in_target;
-		SELECT ARRAY[sum(s.rows_done), 0, 0] INTO in_map FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_;
-	ELSE
-		counts := CASE plan.kind WHEN 'id' THEN
-			format('SELECT ARRAY[count(*), count(*) FILTER (WHERE x.k > %s AND snowflake_migrate_internal.node(x.k) = ANY (%L::bigint[])), count(*) FILTER (WHERE x.k > %s)]',
-				   snowflake_migrate_internal.last_serial(), run_row.nodes, boundary) ELSE 'SELECT ARRAY[count(*), 0, 0]' END;
-		EXECUTE format('%s FROM (SELECT t.%I AS k FROM %s AS t) AS x', counts, plan.key[1], target) INTO in_target;
-		EXECUTE format('%s FROM (SELECT m.n1 AS k FROM %s AS m WHERE m.action = ''c'') AS x', counts, map) INTO in_map;
-		IF NOT complete OR in_target[2] <> in_map[2] OR in_target[3] <> in_map[3] THEN
-			EXECUTE format('%s FROM (SELECT t.%I AS k FROM %s AS t JOIN %s AS m ON m.action = ''c'' AND %s) AS x', counts, plan.key[1], target, map,
-						   snowflake_migrate_internal.key_list('m.n# = t.@', plan.key, ' AND ')) INTO in_map;
-		END IF;
-		IF in_target[2] > in_map[2] THEN
-			problem := 'ids have a node number of the merge and are not in the map';
-			count := in_target[2] - in_map[2];
-			RETURN NEXT;
-		END IF;
-		SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.position) INTO others
-			FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = no_ AND c.name <> ALL (plan.key);
-		IF in_target[3] > in_map[3] AND others IS NOT NULL THEN
-			EXECUTE format('SELECT count(*), min(x.key) FROM (SELECT t.%I::text AS key, ROW (%s)::text AS r FROM %s AS t WHERE t.%I > %s AND NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND m.n1 = t.%I)) AS x '
-				'WHERE x.r IN (SELECT ROW (%s)::text FROM %s AS t JOIN %s AS m ON m.action = ''c'' AND m.n1 = t.%I)',
-				plan.key[1], others, target, plan.key[1], boundary, map, plan.key[1], others, target, map, plan.key[1]) INTO count, example;
-			IF count > 0 THEN
-				problem := 'rows are in the target twice, under another key';
-				RETURN NEXT;
-			END IF;
-		END IF;
-	END IF;
-	former := in_target[1] - in_map[1] - CASE plan.kind WHEN 'id' THEN in_target[3] - in_map[3] ELSE 0 END;
-	IF former < plan.former_rows AND run_row.state <> 'done' THEN
-		problem := 'rows that the target had are gone';
-		count := plan.former_rows - former;
-		example := NULL;
-		RETURN NEXT;
-	ELSIF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
-		problem := 'rows are in the target that neither it nor a source had';
-		count := former - plan.former_rows;
-		example := NULL;
-		RETURN NEXT;
-	ELSIF former > plan.former_rows AND plan.kind = 'none' AND NOT followed THEN
-		EXECUTE format('SELECT sum(x.n - x.m), min(x.r) FROM (SELECT q.r, sum(q.n) AS n, sum(q.m) AS m FROM (SELECT ROW (t.*)::text AS r, 1 AS n, 0 AS m FROM %s AS t%s) AS q GROUP BY q.r) AS x '
-			'WHERE x.m > 0 AND x.n > x.m', target,
-			(SELECT string_agg(format(' UNION ALL SELECT ROW (t.*)::text, 0, 1 FROM (%s) AS t', snowflake_migrate_internal.rows(run_, no_, s.source)), '')
-			 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_)) INTO count, example;
-		IF count > 0 THEN
-			problem := 'rows are in the target more often than they should be';
-			RETURN NEXT;
-		END IF;
-	END IF;
+						WHERE r.target = run_row.target AND r.started_at > run_row.started_at
+							AND r.state IN ('copying', 'verifying', 'done', 'rolling back'));
+	SELECT v.* INTO counts FROM snowflake_migrate_internal.verify_counts(run_, no_, complete) AS v;
+	former := counts.in_target[1] - counts.in_map[1]
+		- CASE plan.kind WHEN 'id' THEN counts.in_target[3] - counts.in_map[3] ELSE 0 END;
+	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(run_, no_) AS v
+		WHERE counts.in_target[3] > counts.in_map[3];
+	RETURN QUERY SELECT p.* FROM (VALUES
+			('ids have a node number of the merge and are not in the map', counts.in_target[2] - counts.in_map[2], NULL::text),
+			('rows are in the target twice, under another key', copies.count, copies.example)) AS p (problem, count, example)
+		WHERE p.count > 0;
 
-	/* Triggers that check them may have been off. */
-	example := NULL;
-	FOR fk IN
-		SELECT f.conname, coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child, coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent,
-			string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n) || snowflake_migrate_internal.in_part(f.conrelid, 't') AS given,
-			string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND ' ORDER BY k.n)
-				|| snowflake_migrate_internal.in_part(f.confrelid, 'p') AS same
-		FROM pg_constraint AS f
-			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop) WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
-			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
-			JOIN pg_operator AS o ON o.oid = k.operator JOIN pg_namespace AS s ON s.oid = o.oprnamespace
-		WHERE f.contype = 'f' AND f.conparentid = 0
-			AND (coalesce(pg_partition_root(f.conrelid), f.conrelid) = plan.relation
-				 /* From tables that are not merged. */
-				 OR coalesce(pg_partition_root(f.confrelid), f.confrelid) = plan.relation AND coalesce(pg_partition_root(f.conrelid), f.conrelid) NOT IN (
-						SELECT o.relation FROM snowflake_migrate_internal.plan_tables AS o JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no) WHERE o.run = run_))
-		GROUP BY f.oid, f.conname, f.conrelid, f.confrelid ORDER BY f.conname
-	LOOP
-		EXECUTE format('SELECT count(*) FROM %s AS t WHERE %s AND NOT EXISTS (SELECT FROM %s AS p WHERE %s)', snowflake_migrate_internal.only(fk.child), fk.given,
-					   snowflake_migrate_internal.only(fk.parent), fk.same) INTO count;
-		IF count > 0 THEN
-			problem := format('rows that the foreign key %I refers to are not there', fk.conname);
-			RETURN NEXT;
-		END IF;
-	END LOOP;
-	state := snowflake_migrate_internal.state(plan.relation);
-	IF state <> plan.former_state THEN
-		problem := 'constraints or triggers are not as they were';
-		count := NULL;
-		SELECT string_agg(coalesce(n.item, 'no ' || f.item), ', ') INTO example
-			FROM unnest(string_to_array(state, ', ')) AS n (item) FULL JOIN unnest(string_to_array(plan.former_state, ', ')) AS f (item) ON f.item = n.item
-			WHERE f.item IS NULL OR n.item IS NULL;
-		RETURN NEXT;
+	IF former < plan.former_rows AND run_row.state <> 'done' THEN
+		RETURN QUERY VALUES ('rows that the target had are gone', plan.former_rows - former, NULL::text);
+	ELSIF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
+		RETURN QUERY VALUES ('rows are in the target that neither it nor a source had', former - plan.former_rows, NULL::text);
+	ELSIF former > plan.former_rows AND plan.kind = 'none' AND NOT followed THEN
+		RETURN QUERY SELECT 'rows are in the target more often than they should be', v.count, v.example
+			FROM snowflake_migrate_internal.verify_surplus(run_, no_) AS v WHERE v.count > 0;
 	END IF;
+	RETURN QUERY SELECT v.problem, v.count, NULL::text FROM snowflake_migrate_internal.verify_foreign_keys(run_, no_) AS v;
+	RETURN QUERY SELECT 'constraints or triggers are not as they were', NULL::bigint,
+			snowflake_migrate_internal.differing_items(plan.former_state, snowflake_migrate_internal.state(plan.relation))
+		WHERE snowflake_migrate_internal.state(plan.relation) <> plan.former_state;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.verify_target(bigint, int, boolean) IS 'for snowflake_migrate.verify(): what a table of the target has that it should not';
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_target(bigint, int, boolean)
+	IS 'for snowflake_migrate.verify(): what a table of the target has that it should not';
 
 /*
  * A row for each thing that is not as it should be after a merge; none: it is proved.  Sources and target must not have changed
@@ -287,23 +445,35 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('there is no merge with the number %s', verify.run),
 			HINT = 'See snowflake_migrate.runs.';
 	ELSIF run_row.state NOT IN ('verifying', 'done') THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('the merge with the number %s is %s', run_row.run, run_row.state);
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('the merge with the number %s is %s', run_row.run, run_row.state);
 	END IF;
 	/* These hash whole tables, as CREATE INDEX sorts them. */
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
-	FOR t IN SELECT p.no, p.relation FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_row.run ORDER BY p.no LOOP
+	FOR t IN
+		SELECT p.no, p.relation FROM snowflake_migrate_internal.plan_tables AS p
+		WHERE p.run = run_row.run AND EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = p.run AND s.no = p.no)
+		ORDER BY p.no
+	LOOP
 		relation := t.relation::text;
 		complete := true;
-		FOR s IN SELECT p.source FROM snowflake_migrate_internal.plan_sources AS p WHERE p.run = run_row.run AND p.no = t.no ORDER BY p.source LOOP
+		FOR s IN
+			SELECT p.source FROM snowflake_migrate_internal.plan_sources AS p
+			WHERE p.run = run_row.run AND p.no = t.no ORDER BY p.source
+		LOOP
 			source := run_row.sources[s.source];
-			FOR problem, count, example IN SELECT v.* FROM snowflake_migrate_internal.verify_source(run_row.run, t.no, s.source) AS v LOOP
+			FOR problem, count, example IN
+				SELECT v.* FROM snowflake_migrate_internal.verify_source(run_row.run, t.no, s.source) AS v
+			LOOP
 				complete := false;
 				RETURN NEXT;
 			END LOOP;
 		END LOOP;
 		source := NULL;
-		CONTINUE WHEN NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS p WHERE p.run = run_row.run AND p.no = t.no);
-		FOR problem, count, example IN SELECT v.* FROM snowflake_migrate_internal.verify_target(run_row.run, t.no, complete) AS v LOOP
+		FOR problem, count, example IN
+			SELECT v.* FROM snowflake_migrate_internal.verify_target(run_row.run, t.no, complete) AS v
+		LOOP
 			RETURN NEXT;
 		END LOOP;
 	END LOOP;

@@ -1,0 +1,126 @@
+/*
+ * How queries are written here: as templates, indented as any other SQL, with named placeholders.  fill() puts the names of a
+ * run's tables and columns in, and quotes them; nothing else in this extension has to.
+ *
+ *     {target}        SQL: the name of a table as names() gives it, or a query in brackets
+ *     {"column"}      an identifier
+ *     {'source'}      a literal, or NULL
+ *     {m.o#}          m.o1, m.o2, ..: an item for each column of the key; @ is the name of that column in the target
+ *     {c.e#}          c.e1, c.e2, ..: an item for each expression of a unique constraint
+ *     {m.o#::text}    a key for people: its value, or all its values in brackets
+ *
+ * Two keys are compared as rows: ({m.o#}) = ({c.o#}).
+ *
+ * fill() looks at a template once.  What it puts in is never looked at again, so that a table called {map} is harmless.  Never
+ * call replace() or format() on SQL that is finished.
+ */
+
+/* An item for each column of a key: # in it is the number of the column, and @ its name. */
+CREATE FUNCTION snowflake_migrate_internal.key_list(format text, key name[], separator text DEFAULT ', ') RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT string_agg(replace(replace(format, '#', n::text), '@', quote_ident(key[n])), separator ORDER BY n)
+	FROM generate_subscripts(key, 1) AS n
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.key_list(text, name[], text)
+	IS 'for snowflake_migrate.merge()''s own use: a list with an item for each column of a key';
+
+/* A key for people: the value, or all values in brackets. */
+CREATE FUNCTION snowflake_migrate_internal.key_text(format text, key name[]) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE cardinality(key) WHEN 1 THEN snowflake_migrate_internal.key_list(format, key) || '::text'
+			ELSE 'ROW (' || snowflake_migrate_internal.key_list(format, key) || ')::text' END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.key_text(text, name[])
+	IS 'for snowflake_migrate.merge()''s own use: a key as text';
+
+/* What comes in the place of one placeholder. */
+CREATE FUNCTION snowflake_migrate_internal.placeholder(item text, names jsonb) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name CONSTANT text := btrim(item, '''"');
+	key name[];
+BEGIN
+	IF item ~ '[#@]' THEN
+		key := ARRAY(SELECT k.name FROM jsonb_array_elements_text(names -> CASE WHEN item ~ '\me#' THEN 'expressions' ELSE 'key' END)
+						WITH ORDINALITY AS k (name, n) ORDER BY k.n);
+		IF item LIKE '%::text' THEN
+			RETURN snowflake_migrate_internal.key_text(left(item, -length('::text')), key);
+		END IF;
+		RETURN snowflake_migrate_internal.key_list(item, key);
+	ELSIF NOT names ? name OR (names ->> name IS NULL AND item NOT LIKE '''%') THEN
+		RAISE EXCEPTION USING ERRCODE = 'internal_error', MESSAGE = format('no value for placeholder {%s}', item);
+	END IF;
+	RETURN CASE left(item, 1) WHEN '"' THEN quote_ident(names ->> name) WHEN '''' THEN quote_nullable(names ->> name)
+		ELSE names ->> name END;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.placeholder(text, jsonb)
+	IS 'for snowflake_migrate_internal.fill(): what comes in the place of a placeholder';
+
+/* The query that a template becomes. */
+CREATE FUNCTION snowflake_migrate_internal.fill(template text, names jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT string_agg(
+			CASE WHEN length(p.part[1]) > 1 AND left(p.part[1], 1) = '{'
+				THEN snowflake_migrate_internal.placeholder(substr(p.part[1], 2, length(p.part[1]) - 2), names)
+				ELSE p.part[1] END,
+			'' ORDER BY p.n)
+	FROM regexp_matches(template, '\{[^{}]+\}|[^{}]+|[{}]', 'g') WITH ORDINALITY AS p (part, n)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.fill(text, jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: the query that a template becomes';
+
+/* A table of a run, in the run's schema. */
+CREATE FUNCTION snowflake_migrate_internal.relation(run bigint, name text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT format('snowflake_merge_%s.%I', run, name) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.relation(bigint, text)
+	IS 'for snowflake_migrate.merge()''s own use: a table of a run';
+
+/* A relation as it is read: without the children that are tables of their own. */
+CREATE FUNCTION snowflake_migrate_internal.only(relation regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text FROM pg_class AS c WHERE c.oid = relation
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
+
+/*
+ * What the queries for one table of a run have in common:
+ *
+ *     table      the table of the target, by its name: to be written to, or (as a literal) for the report
+ *     target     the same, to be read
+ *     name       its name without a schema, under which expressions of indexes and constraints know its columns
+ *     map        which row of which source became which: source, o1 .., n1 .., action
+ *     change     what policies changed; rank, former: what the target's rows were before
+ *     nulls      as many as the key has columns
+ *     sources    the names of the sources, in their order
+ */
+CREATE FUNCTION snowflake_migrate_internal.names(run_ bigint, no_ int) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT jsonb_build_object(
+		'run', run_,
+		'table', t.relation::text,
+		'target', snowflake_migrate_internal.only(t.relation),
+		'name', c.relname,
+		'map', snowflake_migrate_internal.relation(run_, 'map_' || no_),
+		'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
+		'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),
+		'former', snowflake_migrate_internal.relation(run_, 'former_' || no_),
+		'key', t.key,
+		'first_key', t.key[1],
+		'nulls', snowflake_migrate_internal.key_list('NULL', t.key),
+		'sources', r.sources::text)
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate.runs AS r USING (run)
+		LEFT JOIN pg_class AS c ON c.oid = t.relation
+	WHERE t.run = run_ AND t.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.names(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the names in the queries for a table';
