@@ -28,11 +28,11 @@
 #include <cstring>
 
 #include "core/layout.h"
+#include "core/units.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
 
-constexpr int64_t us_per_s = 1000 * 1000;
 
 /* A claim window is this long at most. */
 constexpr int64_t longest_window_us = 600 * us_per_s;

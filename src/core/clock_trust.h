@@ -24,7 +24,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/environment.h"
+#include "core/units.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
@@ -36,7 +36,7 @@ constexpr int64_t no_offset = INT64_MIN;
 constexpr int64_t offset_noise_ns = ns_per_ms;
 
 /* A clock that is put right after it went back may end this far from where it was. */
-constexpr int64_t put_right_ns = 1000 * ns_per_ms;
+constexpr int64_t put_right_ns = ns_per_s;
 
 /* What is known of the wall clock.  Atomic is std::atomic<uint64_t> or what behaves like it. */
 template <typename Atomic>
@@ -168,11 +168,13 @@ private:
 	/* Counts a forward jump that is not believed, once. */
 	void		count_refusal(int64_t offset) noexcept
 	{
-		uint64_t	refused = history_.refused_offset.load(std::memory_order_acquire);
-		bool		is_known = static_cast<int64_t>(refused) != no_offset && is_same(offset, static_cast<int64_t>(refused));
+		uint64_t	seen = history_.refused_offset.load(std::memory_order_acquire);
+		int64_t		refused = static_cast<int64_t>(seen);
 
-		if (!is_known && history_.refused_offset.compare_exchange_strong(refused, static_cast<uint64_t>(offset),
-																		 std::memory_order_relaxed, std::memory_order_relaxed))
+		if (refused != no_offset && is_same(offset, refused))
+			return;
+		if (history_.refused_offset.compare_exchange_strong(seen, static_cast<uint64_t>(offset),
+															std::memory_order_relaxed, std::memory_order_relaxed))
 			history_.forward_jumps.fetch_add(1, std::memory_order_relaxed);
 	}
 

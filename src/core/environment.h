@@ -10,11 +10,10 @@
 #include <concepts>
 #include <cstdint>
 
+#include "core/units.h"
+
 namespace snowflake __attribute__((visibility("hidden")))
 {
-
-constexpr int64_t ns_per_us = 1000;
-constexpr int64_t ns_per_ms = 1000 * 1000;
 
 /* The wall clock, and its offset against CLOCK_BOOTTIME at the same moment. */
 struct ClockReading

@@ -47,6 +47,7 @@
 #include "core/id.h"
 #include "core/layout.h"
 #include "core/steps.h"
+#include "core/units.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
@@ -94,7 +95,8 @@ struct SharedState
 
 	void		initialize() noexcept
 	{
-		for (Atomic *zero : {&word, &limit, &granted, &target, &claim_count, &claim_start, &highest_issued, &reservations})
+		for (Atomic *zero :
+			 {&word, &limit, &granted, &target, &claim_count, &claim_start, &highest_issued, &reservations})
 			zero->store(0, std::memory_order_relaxed);
 		clock.initialize();
 	}
@@ -391,7 +393,8 @@ private:
 				return wait_for_clock(call, taken);
 			case Obstacle::unreserved:
 			case Obstacle::half_used:
-				return reserve_for(obstacle == Obstacle::unreserved, call, taken) || wait_for_grant(*taken, &call->waited);
+				return reserve_for(obstacle == Obstacle::unreserved, call, taken) ||
+					wait_for_grant(*taken, &call->waited);
 			case Obstacle::none:
 				break;
 		}

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/parse.h"
+#include "core/units.h"
 
 namespace snowflake
 {
@@ -31,8 +32,6 @@ constexpr Preset presets[preset_count] = {
 namespace
 {
 
-constexpr int64_t us_per_ms = 1000;
-constexpr int64_t us_per_s = 1000 * 1000;
 
 /* Two or more digits at a fixed place of a date, -1 where they are not digits. */
 int
@@ -156,15 +155,17 @@ add_field(Layout *layout, std::string_view name, std::string_view width, Reason 
 	if (bits == 0)
 		return reason->refuse("The field \"%s\" has no bits; leave it out, or give it at least 1.", Quoted(name).text);
 	if (bits > static_cast<uint64_t>(max_id_bits - layout->total_bits))
-		return reason->refuse("With the field \"%s\" the fields have %" PRIu64 " bits together; at most %d fit a positive bigint.",
-							  Quoted(name).text, bits > UINT64_MAX - max_id_bits ? bits : bits + layout->total_bits, max_id_bits);
+		return reason->refuse("With the field \"%s\" the fields have %" PRIu64 " bits together; "
+							  "at most %d fit a positive bigint.", Quoted(name).text,
+							  bits > UINT64_MAX - max_id_bits ? bits : bits + layout->total_bits, max_id_bits);
 
 	Field	   &field = layout->fields[layout->field_count++];
 
 	memset(field.name, 0, sizeof(field.name));
 	memcpy(field.name, name.data(), name.size());
 	field.bits = static_cast<uint8_t>(bits);
-	field.kind = name == "timestamp" ? FieldKind::timestamp : name == "sequence" ? FieldKind::sequence : FieldKind::node;
+	field.kind = name == "timestamp" ? FieldKind::timestamp :
+		name == "sequence" ? FieldKind::sequence : FieldKind::node;
 	layout->total_bits += field.bits;
 	return true;
 }
@@ -209,7 +210,8 @@ start_from_preset(std::string_view name, Layout *layout, Reason *reason) noexcep
 		if (name == preset.name)
 			return parse_layout(preset.spec, layout, reason);
 	}
-	return reason->refuse("\"%s\" is neither a preset nor a field with its width, such as sequence:12.", Quoted(name).text);
+	return reason->refuse("\"%s\" is neither a preset nor a field with its width, such as sequence:12.",
+						  Quoted(name).text);
 }
 
 }  // namespace
@@ -259,7 +261,8 @@ parse_layout(std::string_view text, Layout *layout, Reason *reason) noexcept
 		if (colon == std::string_view::npos)
 		{
 			if (!first)
-				return reason->refuse("\"%s\" is not an item: a name, a colon and a value, such as sequence:12.", Quoted(item).text);
+				return reason->refuse("\"%s\" is not an item: a name, a colon and a value, such as sequence:12.",
+									  Quoted(item).text);
 			if (!start_from_preset(item, layout, reason))
 				return false;
 			is_preset = true;
@@ -276,11 +279,13 @@ parse_layout(std::string_view text, Layout *layout, Reason *reason) noexcept
 			if (seen)
 				return reason->refuse("The %s is given twice.", Quoted(name).text);
 			seen = true;
-			if (name == "tick" ? !parse_tick(value, &layout->tick_us, reason) : !parse_epoch(value, &layout->epoch_us, reason))
+			if (name == "tick" ? !parse_tick(value, &layout->tick_us, reason) :
+				!parse_epoch(value, &layout->epoch_us, reason))
 				return false;
 		}
 		else if (is_preset)
-			return reason->refuse("A preset can be followed by another tick or epoch only, not by the field \"%s\".", Quoted(name).text);
+			return reason->refuse("A preset can be followed by another tick or epoch only, not by the field \"%s\".",
+								  Quoted(name).text);
 		else if (!add_field(layout, name, value, reason))
 			return false;
 	}
@@ -334,7 +339,8 @@ layout_text(const Layout &layout) noexcept
 	int			seconds = static_cast<int>(millis / 1000);
 
 	length += snprintf(end(), rest(), "tick:%s epoch:%04d-%02u-%02u", tick_text(layout.tick_us).text,
-					   static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+					   static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+					   static_cast<unsigned>(date.day()));
 	if (millis == 0)
 		return result;
 	length += snprintf(end(), rest(), "T%02d:%02d:%02d", seconds / 3600, seconds / 60 % 60, seconds % 60);

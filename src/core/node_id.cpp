@@ -26,7 +26,10 @@ bit_at(const uint8_t *address, int bit) noexcept
 	return address[bit / 8] >> (7 - bit % 8) & 1;
 }
 
-/* Does a host name's last number come after a part that is a number too, as in "ip-10-1-2-3"?  What stands before the last number is given. */
+/*
+ * Does a host name's last number come after a part that is a number too, as in
+ * "ip-10-1-2-3"?  What stands before the last number is given.
+ */
 bool
 follows_number(std::string_view before) noexcept
 {
@@ -137,7 +140,8 @@ parse_node_id(std::string_view text, NodeId *node_id, Reason *reason) noexcept
 	{
 		node_id->source = NodeSource::number;
 		if (!parse_digits(text, INT64_MAX, &node_id->number))
-			return reason->refuse("The node number \"%s\" is not a whole number from 0 to %" PRId64 ".", Quoted(text).text, INT64_MAX);
+			return reason->refuse("The node number \"%s\" is not a whole number from 0 to %" PRId64 ".",
+								  Quoted(text).text, INT64_MAX);
 	}
 	else
 	{
@@ -197,12 +201,14 @@ node_from_host_name(std::string_view host_name, const Layout &layout, uint64_t *
 	while (start > 0 && is_digit(first[start - 1]))
 		start--;
 	if (start == first.size())
-		return reason->refuse("The host name \"%s\" does not end in digits before its first dot.", Quoted(host_name).text);
+		return reason->refuse("The host name \"%s\" does not end in digits before its first dot.",
+							  Quoted(host_name).text);
 	if (follows_number(slice(first, 0, start)))
-		return reason->refuse("The host name \"%s\" ends in two numbers, as one that is made of an address does: hosts that differ "
-							  "in the first one would have the same node number.", Quoted(host_name).text);
+		return reason->refuse("The host name \"%s\" ends in two numbers, as one that is made of an address does: hosts "
+							  "that differ in the first one would have the same node number.", Quoted(host_name).text);
 	if (!parse_digits(slice(first, start), layout.max_node(), &number))
-		return reason->refuse("The digits that the host name \"%s\" ends in are outside the range of the layout, 0 to %" PRIu64 ".",
+		return reason->refuse("The digits that the host name \"%s\" ends in are outside the range of the layout, 0 to "
+							  "%" PRIu64 ".",
 							  Quoted(host_name).text, layout.max_node());
 	*node = number;
 	return true;

@@ -67,8 +67,12 @@ bool		parse_node_id(std::string_view text, NodeId *node_id, Reason *reason) noex
 bool		node_from_number(uint64_t number, const Layout &layout, uint64_t *node, Reason *reason) noexcept;
 bool		node_from_parts(const NodeId &node_id, const Layout &layout, uint64_t *node, Reason *reason) noexcept;
 
-/* The digits that a host name, up to its first dot, ends in; refused where the part before is a number too, as in "ip-10-1-2-3". */
-bool		node_from_host_name(std::string_view host_name, const Layout &layout, uint64_t *node, Reason *reason) noexcept;
+/*
+ * The digits that a host name, up to its first dot, ends in; refused where the part
+ * before is a number too, as in "ip-10-1-2-3".
+ */
+bool		node_from_host_name(std::string_view host_name, const Layout &layout, uint64_t *node,
+						  Reason *reason) noexcept;
 
 /* The host part of an address that the network contains. */
 bool		node_from_address(const Network &network, const uint8_t *address, const Layout &layout,

@@ -18,7 +18,10 @@ struct Reason
 {
 	char		text[256] = "";
 
-	/* Fills text, printf-style, cutting what does not fit.  Returns false, so that "return reason.refuse(...)" reads well. */
+	/*
+	 * Fills text, printf-style, cutting what does not fit.  Returns false, so that
+	 * "return reason.refuse(...)" reads well.
+	 */
 	bool		refuse(const char *format, ...) noexcept __attribute__((format(printf, 2, 3)));
 };
 

@@ -19,7 +19,8 @@ constexpr std::string_view postgresql_schemes[] = {"postgresql://", "postgres://
 constexpr std::string_view zookeeper_scheme = "zookeeper://";
 
 /* libpq's parameters that are secrets themselves, not the way to one. */
-constexpr std::string_view secrets[] = {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"};
+constexpr std::string_view secrets[] = {"password", "sslpassword", "oauth_client_secret", "scram_client_key",
+										"scram_server_key"};
 
 bool
 take_prefix(std::string_view *text, std::string_view prefix) noexcept
@@ -135,7 +136,8 @@ parse_zookeeper(std::string_view rest, RegistryAddress *address, Reason *reason)
 		return hosts.find(':') < hosts.find('@') ? refuse_password(reason) :
 			reason->refuse("An address of ZooKeeper has no user.");
 	if (!is_path(path))
-		return reason->refuse("A path such as /snowflake must follow the hosts, without empty parts, \".\", \"..\" or a slash at its end.");
+		return reason->refuse("A path such as /snowflake must follow the hosts, without empty parts, \".\", \"..\" or "
+							  "a slash at its end.");
 	if (hosts.size() >= sizeof(address->hosts) || path.size() >= sizeof(address->path))
 		return reason->refuse("It is too long: at most %zu bytes of hosts and %zu of path.",
 							  sizeof(address->hosts) - 1, sizeof(address->path) - 1);
@@ -149,7 +151,8 @@ parse_zookeeper(std::string_view rest, RegistryAddress *address, Reason *reason)
 		size_t		colon = host.rfind(':');
 		uint64_t	port;
 
-		if (colon == std::string_view::npos || colon == 0 || !parse_digits(slice(host, colon + 1), 65535, &port) || port == 0)
+		if (colon == std::string_view::npos || colon == 0 || !parse_digits(slice(host, colon + 1), 65535, &port) ||
+			port == 0)
 			return reason->refuse("Each host must be followed by its port, as in zk1:2181,zk2:2181.");
 		for (char c : host)
 		{

@@ -88,7 +88,10 @@ encode_scale(const Layout &layout) noexcept
 
 	if (!has_scale_tick(layout) || !has_scale_epoch(layout))
 		return 0;
-	return ((epoch_ms << scale_shift_bits | layout.timestamp_shift) << scale_unit_bits | unit) << scale_count_bits | count;
+
+	uint64_t	above = epoch_ms << scale_shift_bits | layout.timestamp_shift;
+
+	return (above << scale_unit_bits | unit) << scale_count_bits | count;
 }
 
 /* Was it made on this layout's scale, accepted or not? */
@@ -127,7 +130,8 @@ first_tick_above(const Scale &made_in, int64_t limit_us, const Layout &layout) n
 		return layout.last_tick() + 1;
 
 	/* Those ids lie below this one: 63 bits, shifted by at most 63. */
-	int128		end = std::max<int128>((int128{limit_us} - made_in.epoch_us) / made_in.tick_us, 0) << made_in.timestamp_shift;
+	int128		end_tick = std::max<int128>((int128{limit_us} - made_in.epoch_us) / made_in.tick_us, 0);
+	int128		end = end_tick << made_in.timestamp_shift;
 	int128		tick_ids = int128{1} << layout.timestamp_shift;
 
 	return static_cast<int64_t>(std::min((end + tick_ids - 1) / tick_ids, int128{layout.last_tick()} + 1));

@@ -16,9 +16,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/environment.h"
 #include "core/id.h"
 #include "core/layout.h"
+#include "core/units.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {

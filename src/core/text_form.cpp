@@ -103,7 +103,8 @@ from_base32(std::string_view text, int64_t *id, Reason *reason) noexcept
 		fits = fits && append_digit(id, base32_digits.size(), digit);
 	}
 	if (length != base32_length)
-		return reason->refuse("It has %zu characters without hyphens; the base32 form of an id has %d.", length, base32_length);
+		return reason->refuse("It has %zu characters without hyphens; the base32 form of an id has %d.", length,
+							  base32_length);
 	return fits || refuse_too_large(reason);
 }
 

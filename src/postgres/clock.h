@@ -19,11 +19,10 @@ namespace snowflake __attribute__((visibility("hidden")))
 inline int64_t
 read_ns(clockid_t clock) noexcept
 {
-	constexpr int64_t ns_per_second = 1000 * ns_per_ms;
 	timespec	now;
 
 	clock_gettime(clock, &now);
-	return now.tv_sec >= INT64_MAX / ns_per_second ? INT64_MAX : now.tv_sec * ns_per_second + now.tv_nsec;
+	return now.tv_sec >= INT64_MAX / ns_per_s ? INT64_MAX : now.tv_sec * ns_per_s + now.tv_nsec;
 }
 
 inline int64_t

@@ -39,7 +39,8 @@ timestamp_of(const Layout &layout, const Parts &parts)
 	if (unix_us == INT64_MAX || !IS_VALID_TIMESTAMP(timestamptz_of(unix_us)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("time of id %lld is out of range for type timestamptz", static_cast<long long>(compose(layout, parts))),
+				 errmsg("time of id %lld is out of range for type timestamptz",
+						static_cast<long long>(compose(layout, parts))),
 				 errdetail("It is tick %lld of %s after the epoch.", static_cast<long long>(parts.tick),
 						   tick_text(layout.tick_us).text),
 				 errhint("Check that the id was made with the layout \"%s\".", layout_text(layout).text)));
@@ -95,7 +96,8 @@ meaning_of(const Layout &layout, const Field &field, const Parts &parts)
 			return psprintf("%s: %lld ticks of %s after %s",
 							tick_begin_us(layout, parts.tick) == INT64_MAX ? "beyond timestamptz" :
 							time_text(tick_begin_us(layout, parts.tick)).text,
-							static_cast<long long>(parts.tick), tick_text(layout.tick_us).text, time_text(layout.epoch_us).text);
+							static_cast<long long>(parts.tick), tick_text(layout.tick_us).text,
+							time_text(layout.epoch_us).text);
 		case FieldKind::sequence:
 			return psprintf("number in the tick, of 0 to %" PRIu64, layout.max_sequence());
 		case FieldKind::node:

@@ -24,8 +24,6 @@ namespace
 /* How often a call that waits for the keeper looks whether there is a grant. */
 constexpr int64_t longest_look_ns = 5 * ns_per_ms;
 
-constexpr int64_t us_per_ms = 1000;
-
 void
 wake_keeper()
 {
@@ -115,7 +113,8 @@ ask_for_time_after(int64_t us)
 ClaimState
 claim_state(const RegistryGrant &grant, int64_t now_us)
 {
-	if ((grant.state == ClaimState::held || grant.state == ClaimState::suspended) && grant.grant.granted_until_us <= now_us)
+	if ((grant.state == ClaimState::held || grant.state == ClaimState::suspended) &&
+		grant.grant.granted_until_us <= now_us)
 		return ClaimState::lost;
 	return grant.state;
 }
@@ -153,12 +152,13 @@ report_ungranted(int64_t now_us)
 	const char *problem = !has_keeper ? "this server's keeper is not running" :
 		grant.problem[0] != '\0' ? grant.problem : "it has not answered in time";
 	const char *hint = !has_keeper ?
-		"It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back after a second." :
+		"It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back after a "
+		"second." :
 		registry_address().kind == RegistryKind::zookeeper ?
 		"Ids come again by themselves as soon as the registry grants time; its znodes show who holds what, "
 		"and this server's log what the keeper does." :
-		"Ids come again by themselves as soon as the registry grants time; its view snowflake_claims shows who holds what, "
-		"and this server's log what the keeper does.";
+		"Ids come again by themselves as soon as the registry grants time; its view snowflake_claims shows who holds "
+		"what, and this server's log what the keeper does.";
 
 	if (state == ClaimState::none)
 		ereport(ERROR,
@@ -173,8 +173,10 @@ report_ungranted(int64_t now_us)
 			 errmsg("cannot make ids: the registry grants the node number no further") :
 			 errmsg("cannot make ids: the claim on the node number is lost"),
 			 errdetail("Registry \"%s\", group \"%s\", node number %llu, granted until %s, claim \"%s\" since %s: %s.",
-					   registry_address().shown, registry_group_setting(), static_cast<unsigned long long>(grant.grant.node),
-					   time_text(grant.grant.granted_until_us).text, claim_state_name(state), time_text(since_us).text, problem),
+					   registry_address().shown, registry_group_setting(),
+					   static_cast<unsigned long long>(grant.grant.node),
+					   time_text(grant.grant.granted_until_us).text, claim_state_name(state),
+					   time_text(since_us).text, problem),
 			 errhint("%s", hint)));
 }
 

@@ -19,12 +19,14 @@ ProcessUtility_hook_type previous_utility;
 /* As PostgreSQL's own lastval(): a pooler's next client must not see it. */
 void
 process_utility(PlannedStmt *statement, const char *query, bool read_only_tree, ProcessUtilityContext context,
-				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
+				QueryCompletion *completion)
 {
 	/* Looked at before: the statement may be gone afterwards. */
 	Node	   *tree = statement->utilityStmt;
 	bool		discards = IsA(tree, DiscardStmt) &&
-		(castNode(DiscardStmt, tree)->target == DISCARD_ALL || castNode(DiscardStmt, tree)->target == DISCARD_SEQUENCES);
+		(castNode(DiscardStmt, tree)->target == DISCARD_ALL ||
+		 castNode(DiscardStmt, tree)->target == DISCARD_SEQUENCES);
 
 	(previous_utility != nullptr ? previous_utility : standard_ProcessUtility)
 		(statement, query, read_only_tree, context, parameters, environment, receiver, completion);
@@ -60,7 +62,8 @@ snowflake_lastval(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("snowflake_lastval is not yet defined in this session"),
-				 errhint("It is the newest id that snowflake_nextval() or snowflake_nextval_batch() gave this session.")));
+				 errhint("It is the newest id that snowflake_nextval() or snowflake_nextval_batch() gave this "
+						 "session.")));
 	PG_RETURN_INT64(newest_id.id);
 }
 

@@ -95,10 +95,12 @@ is_for_reading_only(const Layout &layout, Reason *reason)
 
 	/* The durable limit must say which ids were made. */
 	if (!has_scale_tick(layout))
-		return !reason->refuse("Its tick cannot be kept with the durable limit. Ticks of 1 to %d us, ms or s can be used.",
+		return !reason->refuse("Its tick cannot be kept with the durable limit. Ticks of 1 to %d us, ms or s can be "
+							   "used.",
 							   static_cast<int>(scale_mask(scale_count_bits)));
 	if (!has_scale_epoch(layout))
-		return !reason->refuse("Its epoch cannot be kept with the durable limit. Epochs before the year 2248 can be used.");
+		return !reason->refuse("Its epoch cannot be kept with the durable limit. Epochs before the year 2248 can be "
+							   "used.");
 	return false;
 }
 

@@ -98,8 +98,11 @@ record_layout(int64_t now_us)
 		{
 			/* The claim, which find_layout_start() has let start, has issued nothing yet. */
 			if (state.generator.word.load(std::memory_order_acquire) & held)
-				start_us = tick_begin_us(layout, static_cast<int64>(state.generator.claim_start.load(std::memory_order_acquire) >>
-																	layout.sequence_bits));
+			{
+				uint64_t	step = state.generator.claim_start.load(std::memory_order_acquire);
+
+				start_us = tick_begin_us(layout, Steps(layout).tick_of(step));
+			}
 			else
 				is_free = find_layout_start(now_us, &start_us);
 			if (is_free)
@@ -126,6 +129,9 @@ report_layout_change()
 	uint64_t	recorded = read_scale();
 	int64		limit_us = read_limit();
 	int64		free_tick = first_free_tick(recorded, limit_us);
+	TimeText	limit = time_text(limit_us);
+	ScaleText	before = scale_text(decode_scale(recorded));
+	ScaleText	now = scale_text(decode_scale(server_scale()));
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -133,16 +139,18 @@ report_layout_change()
 			 decode_scale(recorded).is_accepted ?
 			 errdetail("The time up to %s was reserved in a layout with %s, which was accepted over another one; "
 					   "\"snowflake.layout\" now has %s, and could repeat ids of either.",
-					   time_text(limit_us).text, scale_text(decode_scale(recorded)).text, scale_text(decode_scale(server_scale())).text) :
+					   limit.text, before.text, now.text) :
 			 free_tick > layout.last_tick() ?
-			 errdetail("The time up to %s was reserved in a layout with %s; \"snowflake.layout\" now has %s, and could repeat those ids.",
-					   time_text(limit_us).text, scale_text(decode_scale(recorded)).text, scale_text(decode_scale(server_scale())).text) :
-			 errdetail("The time up to %s was reserved in a layout with %s; \"snowflake.layout\" now has %s, and could repeat those ids "
-					   "until %s.",
-					   time_text(limit_us).text, scale_text(decode_scale(recorded)).text, scale_text(decode_scale(server_scale())).text,
+			 errdetail("The time up to %s was reserved in a layout with %s; \"snowflake.layout\" now has %s, and could "
+					   "repeat those ids.",
+					   limit.text, before.text, now.text) :
+			 errdetail("The time up to %s was reserved in a layout with %s; \"snowflake.layout\" now has %s, and could "
+					   "repeat those ids until %s.",
+					   limit.text, before.text, now.text,
 					   time_text(tick_begin_us(layout, free_tick)).text),
 			 errhint("Set \"snowflake.layout\" to what it was and restart the server; "
-					 "or, if you know that the new ids can't meet any that were made before, call snowflake_accept_layout().")));
+					 "or, if you know that the new ids can't meet any that were made before, call "
+					 "snowflake_accept_layout().")));
 }
 
 }  // namespace snowflake

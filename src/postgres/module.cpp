@@ -73,7 +73,8 @@ warn_of_origins()
 			 is_standby() ?
 			 errhint("This standby shuts down at the first id that its primary makes, and at every start after that: "
 					 "set \"%s\" to at least %d before.", max_origins_setting, origins_needed) :
-			 errhint("Ids can't be made: set \"%s\" to at least %d on every standby and then here, and restart the servers.",
+			 errhint("Ids can't be made: set \"%s\" to at least %d on every standby and then here, and restart the "
+					 "servers.",
 					 max_origins_setting, origins_needed)));
 }
 
@@ -89,14 +90,17 @@ warn_of_standby()
 		ereport(WARNING,
 				(errmsg("standby has no node number for snowflake ids"),
 				 errdetail("The setting \"snowflake.node_id\" is empty: promoted, this server makes no ids."),
-				 errhint("Set \"snowflake.node_id\" and \"snowflake.layout\" as they are on the primary, if that makes ids.")));
-	else if ((source == NodeSource::hostname || source == NodeSource::address) && server_node().usable && !has_registry())
+				 errhint("Set \"snowflake.node_id\" and \"snowflake.layout\" as they are on the primary, if that makes "
+						 "ids.")));
+	else if ((source == NodeSource::hostname || source == NodeSource::address) && server_node().usable &&
+			 !has_registry())
 		ereport(WARNING,
 				(errmsg("standby has a node number of its own for snowflake ids"),
-				 errdetail("The setting \"snowflake.node_id\" is \"%s\", %llu on this host: promoted, this server makes ids under "
-						   "that number, not under its primary's.",
+				 errdetail("The setting \"snowflake.node_id\" is \"%s\", %llu on this host: promoted, this server "
+						   "makes ids under that number, not under its primary's.",
 						   node_id_setting(), static_cast<unsigned long long>(server_node().number)),
-				 errhint("See to it that no other server has this number, or set \"snowflake.node_id\" to the primary's.")));
+				 errhint("See to it that no other server has this number, or set \"snowflake.node_id\" to the "
+						 "primary's.")));
 }
 
 }  // namespace

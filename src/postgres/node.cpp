@@ -103,7 +103,8 @@ resolve(const NodeId &node_id, const Layout &layout, uint64_t *number, Reason *r
 		case NodeSource::automatic:
 			*number = 0;
 			return has_registry() ||
-				reason->refuse("A free node number can only come from a registry, and \"snowflake.registry\" is empty.");
+				reason->refuse("A free node number can only come from a registry, and \"snowflake.registry\" is "
+							   "empty.");
 	}
 	return false;
 }

@@ -148,7 +148,8 @@ synchronous_standbys_defined()
 	constexpr uint8 defined = 1 << 1;
 	const int	running = pg_strtoint32(GetConfigOption("server_version_num", false, false));
 	const int	minor = running % 10000;
-	const bool	has_flags = running >= 180000 || (running >= 170000 ? minor >= 5 : running >= 160000 ? minor >= 9 : minor >= 13);
+	const int	first_minor = running >= 180000 ? 0 : running >= 170000 ? 5 : running >= 160000 ? 9 : 13;
+	const bool	has_flags = minor >= first_minor;
 #ifdef SYNC_STANDBY_DEFINED
 	const uint8 status = WalSndCtl->sync_standbys_status;
 #else

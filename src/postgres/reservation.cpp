@@ -29,7 +29,8 @@ explain_context(void *)
 			   static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin));
 	/* PostgreSQL's own hint knows of this server alone. */
 	if (geterrcode() == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED)
-		errhint("Increase \"%s\" here and on every standby, the standbys first, and restart them.", max_origins_setting);
+		errhint("Increase \"%s\" here and on every standby, the standbys first, and restart them.",
+				max_origins_setting);
 }
 
 /* Writes the WAL record of an origin's progress; returns the position up to which the WAL is to be flushed. */
@@ -87,7 +88,8 @@ check_limit_writable()
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("cannot reserve time for snowflake ids with so few replication origins"),
 				 errdetail("\"%s\" is %d; the reserved time is kept as the progress of replication origins %u and %u.",
-						   max_origins_setting, max_origins(), static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin)),
+						   max_origins_setting, max_origins(), static_cast<unsigned>(limit_origin),
+						   static_cast<unsigned>(scale_origin)),
 				 errhint("Set \"%s\" to at least %d on every standby and then here, and restart the servers.",
 						 max_origins_setting, origins_needed)));
 
@@ -100,8 +102,8 @@ check_limit_writable()
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("cannot reserve time for snowflake ids in a replication origin that has a name"),
-					 errdetail("The reserved time is kept as the progress of replication origins %u and %u, which must have no names; "
-							   "%u belongs to \"%s\".",
+					 errdetail("The reserved time is kept as the progress of replication origins %u and %u, which must "
+							   "have no names; %u belongs to \"%s\".",
 							   static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin),
 							   static_cast<unsigned>(origin), owner),
 					 errhint("Drop the replication origin \"%s\", or what it belongs to.", owner)));

@@ -136,10 +136,12 @@ check_registry(char **text, void **extra, GucSource)
 	if (!parse_registry_address(*text, &parsed, &reason))
 		return refuse_registry(reason.text,
 							   "Give postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH. "
-							   "For PostgreSQL, a password belongs into a password file, or a service or certificates take its place.");
+							   "For PostgreSQL, a password belongs into a password file, or a service or certificates "
+							   "take its place.");
 	if (parsed.kind == RegistryKind::zookeeper && !has_zookeeper())
 		return refuse_registry("This snowflake was built without the library for ZooKeeper.",
-							   "Install it (Debian: libzookeeper-st-dev), build and install snowflake again, and restart the server.");
+							   "Install it (Debian: libzookeeper-st-dev), build and install snowflake again, and "
+							   "restart the server.");
 	*extra = setting_memory(sizeof(parsed));
 	if (*extra == nullptr)
 		return false;
@@ -185,6 +187,104 @@ define(const char *name, Definition definition)
 	definition(name);
 	if (given != nullptr && process_shared_preload_libraries_in_progress)
 		(void) set_config_option(name, given, PGC_POSTMASTER, PGC_S_FILE, GUC_ACTION_SET, false, FATAL, false);
+}
+
+void
+define_id_settings(GucContext at_start)
+{
+	/* A preset's name, or the fields from high to low bits, the tick and the epoch. */
+	define("snowflake.layout", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets which bits of an id are its time, node number and sequence.",
+								   "A preset's name, which another tick or epoch may follow, or a list of fields.",
+								   &layout_text_setting, "twitter", at_start, 0, check_layout, assign_layout, nullptr);
+	});
+
+	/* Every server that shares a node numbering, a coordinator too, needs a number of its own. */
+	define("snowflake.node_id", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets this server's node number, which no other server may have.",
+								   "A number, all its parts such as datacenter=3,worker=7, hostname, "
+								   "address:NETWORK/PREFIX, or auto for a free one from the registry.",
+								   &node_id_text, "", at_start, 0, check_node_id, assign_node_id, nullptr);
+	});
+
+	define("snowflake.sequence_start", [&] (const char *name) {
+		DefineCustomEnumVariable(name, "Selects where the sequence starts in a tick that follows an unfilled one.",
+								 "subtick: at the clock's fraction of the tick; zero; random: somewhere in the lower "
+								 "half.",
+								 &sequence_start_setting, static_cast<int>(SequenceStart::subtick), sequence_starts,
+								 PGC_SIGHUP, 0, nullptr, assign_number, nullptr);
+	});
+}
+
+void
+define_clock_settings(GucContext at_start)
+{
+	/* monotonic: a wall clock that is set while the server runs changes nothing. */
+	define("snowflake.clock", [&] (const char *name) {
+		DefineCustomEnumVariable(name, "Selects the clock that ids follow.",
+								 "realtime is the wall clock; monotonic is the wall clock as read at server start, "
+								 "and CLOCK_BOOTTIME from there on.",
+								 &clock_setting, static_cast<int>(ClockSource::realtime), clock_sources,
+								 at_start, 0, nullptr, nullptr, nullptr);
+	});
+
+	/* Bursts above the layout's rate and clocks that go back go on without waiting up to this. */
+	define("snowflake.max_drift", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far an id may run ahead of the clock.", "Rounded down to whole ticks.",
+								&max_drift_ms, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS,
+								nullptr, assign_number, nullptr);
+	});
+
+	define("snowflake.max_wait", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how long a call may wait for the clock.",
+								"In all it waits no longer than this and a tick; a longer wait is refused at once.",
+								&max_wait_ms, 2000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+								nullptr, assign_number, nullptr);
+	});
+
+	/* Two WAL flushes for each while ids are made; also the longest wait after a restart: keep it below max_wait. */
+	define("snowflake.reserve_ahead", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far ahead of the ids the limit is made durable.", nullptr,
+								&reserve_ahead_ms, 500, 10, 60000, PGC_SIGHUP, GUC_UNIT_MS,
+								nullptr, assign_number, nullptr);
+	});
+
+	define("snowflake.max_forward_jump", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far the wall clock may jump forward and still be believed.",
+								"Measured against CLOCK_BOOTTIME since the last reservation; see "
+								"snowflake_accept_clock().",
+								&max_forward_jump_s, 3600, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S,
+								nullptr, assign_number, nullptr);
+	});
+}
+
+void
+define_registry_settings(GucContext at_start)
+{
+	/* Who sees to it that no other server has this server's number; without it, that is the administrator. */
+	define("snowflake.registry", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets the registry that grants this server its node number.",
+								   "postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH, without a "
+								   "password; "
+								   "empty for none.",
+								   &registry_text, "", at_start, GUC_SUPERUSER_ONLY,
+								   check_registry, assign_registry, nullptr);
+	});
+
+	define("snowflake.registry_group", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets the group of servers that share a node numbering in the registry.",
+								   nullptr,
+								   &registry_group_text, "default", at_start, GUC_SUPERUSER_ONLY,
+								   check_registry_group, nullptr, nullptr);
+	});
+
+	/* The longest time without the registry, and what a new holder may have to wait for after a crash. */
+	define("snowflake.claim_window", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how far ahead of the ids the registry grants a node number.",
+								"It is renewed when a third of this has passed.",
+								&claim_window_ms, 30000, 1000, 600000, PGC_SIGHUP, GUC_UNIT_MS,
+								nullptr, nullptr, nullptr);
+	});
 }
 
 }  // namespace
@@ -242,10 +342,10 @@ generator_options()
 {
 	return {
 		.sequence_start = static_cast<SequenceStart>(sequence_start_setting),
-		.max_drift_us = int64{max_drift_ms} * 1000,
+		.max_drift_us = max_drift_ms * us_per_ms,
 		.max_wait_ns = max_wait_ms * ns_per_ms,
-		.reserve_ahead_us = int64{reserve_ahead_ms} * 1000,
-		.max_forward_jump_ns = max_forward_jump_s * (1000 * ns_per_ms),
+		.reserve_ahead_us = reserve_ahead_ms * us_per_ms,
+		.max_forward_jump_ns = max_forward_jump_s * ns_per_s,
 	};
 }
 
@@ -284,87 +384,9 @@ define_settings()
 {
 	GucContext	at_start = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
 
-	/* A preset's name, or the fields from high to low bits, the tick and the epoch. */
-	define("snowflake.layout", [&] (const char *name) {
-		DefineCustomStringVariable(name, "Sets which bits of an id are its time, node number and sequence.",
-								   "A preset's name, which another tick or epoch may follow, or a list of fields.",
-								   &layout_text_setting, "twitter", at_start, 0, check_layout, assign_layout, nullptr);
-	});
-
-	/* Every server that shares a node numbering, a coordinator too, needs a number of its own. */
-	define("snowflake.node_id", [&] (const char *name) {
-		DefineCustomStringVariable(name, "Sets this server's node number, which no other server may have.",
-								   "A number, all its parts such as datacenter=3,worker=7, hostname, "
-								   "address:NETWORK/PREFIX, or auto for a free one from the registry.",
-								   &node_id_text, "", at_start, 0, check_node_id, assign_node_id, nullptr);
-	});
-
-	/* monotonic: a wall clock that is set while the server runs changes nothing. */
-	define("snowflake.clock", [&] (const char *name) {
-		DefineCustomEnumVariable(name, "Selects the clock that ids follow.",
-								 "realtime is the wall clock; monotonic is the wall clock as read at server start, "
-								 "and CLOCK_BOOTTIME from there on.",
-								 &clock_setting, static_cast<int>(ClockSource::realtime), clock_sources,
-								 at_start, 0, nullptr, nullptr, nullptr);
-	});
-
-	define("snowflake.sequence_start", [&] (const char *name) {
-		DefineCustomEnumVariable(name, "Selects where the sequence starts in a tick that follows an unfilled one.",
-								 "subtick: at the clock's fraction of the tick; zero; random: somewhere in the lower half.",
-								 &sequence_start_setting, static_cast<int>(SequenceStart::subtick), sequence_starts,
-								 PGC_SIGHUP, 0, nullptr, assign_number, nullptr);
-	});
-
-	/* Bursts above the layout's rate and clocks that go back go on without waiting up to this. */
-	define("snowflake.max_drift", [&] (const char *name) {
-		DefineCustomIntVariable(name, "Sets how far an id may run ahead of the clock.", "Rounded down to whole ticks.",
-								&max_drift_ms, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS,
-								nullptr, assign_number, nullptr);
-	});
-
-	define("snowflake.max_wait", [&] (const char *name) {
-		DefineCustomIntVariable(name, "Sets how long a call may wait for the clock.",
-								"In all it waits no longer than this and a tick; a longer wait is refused at once.",
-								&max_wait_ms, 2000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
-								nullptr, assign_number, nullptr);
-	});
-
-	/* Two WAL flushes for each while ids are made; also the longest wait after a restart: keep it below max_wait. */
-	define("snowflake.reserve_ahead", [&] (const char *name) {
-		DefineCustomIntVariable(name, "Sets how far ahead of the ids the limit is made durable.", nullptr,
-								&reserve_ahead_ms, 500, 10, 60000, PGC_SIGHUP, GUC_UNIT_MS,
-								nullptr, assign_number, nullptr);
-	});
-
-	define("snowflake.max_forward_jump", [&] (const char *name) {
-		DefineCustomIntVariable(name, "Sets how far the wall clock may jump forward and still be believed.",
-								"Measured against CLOCK_BOOTTIME since the last reservation; see snowflake_accept_clock().",
-								&max_forward_jump_s, 3600, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S,
-								nullptr, assign_number, nullptr);
-	});
-
-	/* Who sees to it that no other server has this server's number; without it, that is the administrator. */
-	define("snowflake.registry", [&] (const char *name) {
-		DefineCustomStringVariable(name, "Sets the registry that grants this server its node number.",
-								   "postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH, without a password; "
-								   "empty for none.",
-								   &registry_text, "", at_start, GUC_SUPERUSER_ONLY, check_registry, assign_registry, nullptr);
-	});
-
-	define("snowflake.registry_group", [&] (const char *name) {
-		DefineCustomStringVariable(name, "Sets the group of servers that share a node numbering in the registry.", nullptr,
-								   &registry_group_text, "default", at_start, GUC_SUPERUSER_ONLY,
-								   check_registry_group, nullptr, nullptr);
-	});
-
-	/* The longest time without the registry, and what a new holder may have to wait for after a crash. */
-	define("snowflake.claim_window", [&] (const char *name) {
-		DefineCustomIntVariable(name, "Sets how far ahead of the ids the registry grants a node number.",
-								"It is renewed when a third of this has passed.",
-								&claim_window_ms, 30000, 1000, 600000, PGC_SIGHUP, GUC_UNIT_MS,
-								nullptr, nullptr, nullptr);
-	});
-
+	define_id_settings(at_start);
+	define_clock_settings(at_start);
+	define_registry_settings(at_start);
 	MarkGUCPrefixReserved("snowflake");
 }
 

@@ -124,7 +124,8 @@ draw_nonce(char *nonce, int error_level)
 
 	if (!pg_strong_random(bytes, sizeof(bytes)))
 		ereport(error_level,
-				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random nonce for this server's snowflake claims")));
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate a random nonce for this server's snowflake claims")));
 	nonce[hex_encode(reinterpret_cast<char *>(bytes), sizeof(bytes), nonce)] = '\0';
 }
 

@@ -65,7 +65,10 @@ struct Shared
 
 	RegistryGrant registry;
 
-	/* Up to where calls need more time than is granted; the keeper takes it.  As int64_t, Unix microseconds; 0: no further. */
+	/*
+	 * Up to where calls need more time than is granted; the keeper takes it.  As
+	 * int64_t, Unix microseconds; 0: no further.
+	 */
 	Atomic64	demanded_until_us;
 
 	/* The keeper's latch, null while there is none; set by whoever needs more time than is granted. */

@@ -30,7 +30,8 @@ write_form(FunctionCallInfo fcinfo, void (*write) (int64_t, char *), int length)
 }
 
 Datum
-read_form(FunctionCallInfo fcinfo, bool (*read) (std::string_view, int64_t *, Reason *), const char *name, const char *hint)
+read_form(FunctionCallInfo fcinfo, bool (*read) (std::string_view, int64_t *, Reason *), const char *name,
+		  const char *hint)
 {
 	text	   *form = PG_GETARG_TEXT_PP(0);
 	int64		id;
@@ -67,7 +68,8 @@ Datum
 snowflake_from_base62(PG_FUNCTION_ARGS)
 {
 	return read_form(fcinfo, from_base62, "base62",
-					 "Give the text as snowflake_to_base62() writes it, leading zeros, capital and small letters as they are.");
+					 "Give the text as snowflake_to_base62() writes it, leading zeros, capital and small letters as "
+					 "they are.");
 }
 
 /* snowflake_to_base32(id bigint) text: 13 characters of Crockford's alphabet. */

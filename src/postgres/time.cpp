@@ -67,7 +67,8 @@ interval_text(int64_t us)
 	size_t		length = strlen(result.text);
 
 	snprintf(result.text + length, sizeof(result.text) - length, "%02d:%02d:%02d",
-			 static_cast<int>(seconds % SECS_PER_DAY / SECS_PER_HOUR), static_cast<int>(seconds % SECS_PER_HOUR / SECS_PER_MINUTE),
+			 static_cast<int>(seconds % SECS_PER_DAY / SECS_PER_HOUR),
+			 static_cast<int>(seconds % SECS_PER_HOUR / SECS_PER_MINUTE),
 			 static_cast<int>(seconds % SECS_PER_MINUTE));
 	append_fraction(result.text, sizeof(result.text), us % USECS_PER_SEC);
 	return result;

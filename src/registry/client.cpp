@@ -21,7 +21,6 @@ namespace snowflake
 namespace
 {
 
-constexpr int64_t us_per_ms = 1000;
 
 /* The registry's encoding need not be this server's. */
 void

@@ -21,8 +21,6 @@
 namespace snowflake::simulation
 {
 
-constexpr int64_t ns_per_s = 1000 * ns_per_ms;
-constexpr int64_t us_per_ms = 1000;
 constexpr int64_t year_ns = 365 * 86400 * ns_per_s;
 
 constexpr int max_backends = 4;

@@ -11,8 +11,7 @@ using namespace snowflake;
 namespace
 {
 
-constexpr int64_t second = 1000 * ns_per_ms;
-constexpr int64_t hour = 3600 * second;
+constexpr int64_t hour = 3600 * ns_per_s;
 
 class ClockTrustTest : public testing::Test
 {
@@ -103,14 +102,14 @@ TEST_F(ClockCounts, a_rollback_once_and_keep_the_greatest)
 {
 	trust.see(0);
 	EXPECT_EQ(history.rollbacks, 0u);
-	trust.see(-second);
-	trust.see(-second);
+	trust.see(-ns_per_s);
+	trust.see(-ns_per_s);
 	EXPECT_EQ(history.rollbacks, 1u);
 	trust.see(0);
-	trust.see(-3 * second);
-	trust.see(-4 * second);
+	trust.see(-3 * ns_per_s);
+	trust.see(-4 * ns_per_s);
 	EXPECT_EQ(history.rollbacks, 3u);
-	EXPECT_EQ(history.max_rollback_ns, static_cast<uint64_t>(3 * second));
+	EXPECT_EQ(history.max_rollback_ns, static_cast<uint64_t>(3 * ns_per_s));
 }
 
 TEST_F(ClockCounts, no_rollback_that_may_be_a_measuring_error)

@@ -22,9 +22,6 @@
 namespace snowflake
 {
 
-constexpr int64_t ns_per_s = 1000 * ns_per_ms;
-constexpr int64_t us_per_ms = 1000;
-constexpr int64_t us_per_s = 1000 * us_per_ms;
 constexpr int64_t hour_us = 3600 * us_per_s;
 constexpr int64_t year_us = 365 * 24 * hour_us;
 
@@ -236,7 +233,8 @@ static_assert(Environment<FakeEnvironment>);
 class Backend
 {
 public:
-	Backend(FakeServer &server, const Layout &layout) : environment(server), generator(server.state, layout, environment)
+	Backend(FakeServer &server, const Layout &layout) :
+		environment(server), generator(server.state, layout, environment)
 	{
 		apply();
 	}

@@ -197,7 +197,8 @@ TEST_F(WaitForGrant, takes_up_to_max_wait)
 	server.is_granted = false;
 	backend->environment.on_wait_for_grant = [&] (int64_t ns) { pass_us(ns / ns_per_us); };
 	EXPECT_EQ(failure_of(backend->take()), Failure::ungranted);
-	EXPECT_EQ(backend->environment.grant_waits, (std::vector<int64_t>{longest_wait_ns, longest_wait_ns, 50 * ns_per_ms}));
+	EXPECT_EQ(backend->environment.grant_waits,
+			  (std::vector<int64_t>{longest_wait_ns, longest_wait_ns, 50 * ns_per_ms}));
 
 	backend->environment.grant_waits.clear();
 	EXPECT_EQ(backend->generator.advance_past(2000).failure, Failure::ungranted);

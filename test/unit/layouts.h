@@ -61,7 +61,8 @@ random_layout_text(std::mt19937_64 &random, bool timestamp_first)
 
 	const char *units[] = {"us", "ms", "s"};
 
-	return text + "tick:" + std::to_string(1 + up_to(1000)) + units[up_to(2)] + " epoch:" + std::to_string(up_to(4102444800000));
+	return text + "tick:" + std::to_string(1 + up_to(1000)) + units[up_to(2)] +
+		" epoch:" + std::to_string(up_to(4102444800000));
 }
 
 }  // namespace snowflake

@@ -25,7 +25,8 @@ random_layout(std::mt19937_64 &random, const Layout *model)
 
 		if (model != nullptr && random() % 4 != 0)
 		{
-			std::string text = "timestamp:" + std::to_string(model->timestamp_bits) + " node:" + std::to_string(model->timestamp_shift / 2 + 1) +
+			std::string text = "timestamp:" + std::to_string(model->timestamp_bits) +
+				" node:" + std::to_string(model->timestamp_shift / 2 + 1) +
 				" sequence:" + std::to_string(model->timestamp_shift - model->timestamp_shift / 2);
 			int64_t		tick_us = model->tick_us;
 			int64_t		epoch_ms = model->epoch_us / 1000;
@@ -137,7 +138,8 @@ TEST(FirstTickAbove, is_the_first_one_whose_ids_all_lie_above)
 		if (limit_us == INT64_MAX)
 			continue;
 		if (random() % 3 == 0)
-			limit_us += static_cast<int64_t>(random() % static_cast<uint64_t>(old.tick_us));	/* not in the next one */
+			/* Not in the next one. */
+			limit_us += static_cast<int64_t>(random() % static_cast<uint64_t>(old.tick_us));
 
 		int64_t		largest = compose(old, {last, old.max_node(), old.max_sequence()});
 		int64_t		first = first_tick_above(decode_scale(encode_scale(old)), limit_us, layout);
@@ -180,7 +182,8 @@ TEST(FirstTickAbove, is_none_where_the_other_layout_was_accepted)
 	Layout		old = layout_of("twitter epoch:2020-01-01");
 	Layout		layout = layout_of("twitter epoch:2015-01-01");
 
-	EXPECT_EQ(first_tick_above(decode_scale(encode_scale(old) | scale_is_accepted), old.epoch_us + 1000, layout), layout.last_tick() + 1);
+	EXPECT_EQ(first_tick_above(decode_scale(encode_scale(old) | scale_is_accepted), old.epoch_us + 1000, layout),
+			  layout.last_tick() + 1);
 }
 
 /*
@@ -259,7 +262,8 @@ TEST(FindStart, lets_no_id_repeat_over_any_changes_of_layout)
 		Layout		first = random_layout(random, nullptr);
 		uint64_t	scale = 0;
 		int64_t		limit_us = 0;
-		int64_t		clock_us = first.epoch_us + static_cast<int64_t>(random() % 100000) * std::min(first.tick_us, s_us);
+		int64_t		clock_us = first.epoch_us +
+			static_cast<int64_t>(random() % 100000) * std::min(first.tick_us, s_us);
 		std::vector<std::pair<int64_t, int64_t>> made;	/* from, to, of all ids of one claim */
 
 		for (int start = 0; start < 12; start++)
@@ -281,7 +285,8 @@ TEST(FindStart, lets_no_id_repeat_over_any_changes_of_layout)
 			int64_t		tick = std::max({tick_from(layout, std::max(start_us, clock_us)), int64_t{1}});
 			int64_t		last = tick + static_cast<int64_t>(random() % 5000);
 
-			if (last > layout.last_tick() || clock_us < layout.epoch_us || tick_begin_us(layout, last + 1) > INT64_MAX / 2)
+			if (last > layout.last_tick() || clock_us < layout.epoch_us ||
+				tick_begin_us(layout, last + 1) > INT64_MAX / 2)
 				continue;
 			if (scale != encode_scale(layout))
 			{
@@ -295,7 +300,8 @@ TEST(FindStart, lets_no_id_repeat_over_any_changes_of_layout)
 					continue;	/* or here */
 			}
 			limit_us = std::max(limit_us, tick_begin_us(layout, last + 1) + static_cast<int64_t>(random() % 3));
-			made.push_back({compose(layout, {tick, 0, 0}), compose(layout, {last, layout.max_node(), layout.max_sequence()})});
+			made.push_back({compose(layout, {tick, 0, 0}),
+							compose(layout, {last, layout.max_node(), layout.max_sequence()})});
 		}
 		std::sort(made.begin(), made.end());
 		for (size_t i = 1; i < made.size(); i++)

@@ -17,6 +17,24 @@ constexpr int thread_count = 8;
 constexpr int64_t ids_per_thread = 4000;
 constexpr int64_t drift_ms = 5;
 
+/* A backend that takes ids, and what it was given. */
+struct Worker
+{
+	Worker(FakeServer &server, const Layout &layout, int number, int64_t most_ahead_us) :
+		backend(server, layout), random(static_cast<uint64_t>(number))
+	{
+		backend.options.max_drift_us = most_ahead_us;
+		backend.options.max_wait_ns = 20 * ns_per_ms;
+		backend.options.reserve_ahead_us = 10 * us_per_ms;
+		backend.options.sequence_start = static_cast<SequenceStart>(number % 3);
+		backend.apply();
+	}
+
+	Backend		backend;
+	std::mt19937_64 random;
+	std::vector<int64_t> ids;
+};
+
 /* Appends the ids that a call was given, and returns the last. */
 int64_t
 keep_ids(const Layout &layout, const Taken &taken, std::vector<int64_t> *ids)
@@ -31,23 +49,6 @@ keep_ids(const Layout &layout, const Taken &taken, std::vector<int64_t> *ids)
 class Threads : public testing::Test
 {
 protected:
-	struct Worker
-	{
-		Worker(FakeServer &server, const Layout &layout, int number) : backend(server, layout), random(number)
-		{
-			backend.options.max_drift_us = drift_ms * us_per_ms;
-			backend.options.max_wait_ns = 20 * ns_per_ms;
-			backend.options.reserve_ahead_us = 10 * us_per_ms;
-			backend.options.max_forward_jump_ns = 3600 * ns_per_s;
-			backend.options.sequence_start = static_cast<SequenceStart>(number % 3);
-			backend.apply();
-		}
-
-		Backend		backend;
-		std::mt19937_64 random;
-		std::vector<int64_t> ids;
-	};
-
 	Threads()
 	{
 		server.set_wall_us(layout.epoch_us + 1000 * us_per_ms);
@@ -86,7 +87,8 @@ protected:
 			if (worker.random() % 500 == 0)
 				worker.backend.generator.advance_past(taken.tick + static_cast<int64_t>(worker.random() % 8));
 			if (limit_goes_back && worker.random() % 100 == 0)
-				worker.backend.generator.set_reserved_until(tick_begin_us(layout, taken.tick + static_cast<int64_t>(worker.random() % 8)));
+				worker.backend.generator.set_reserved_until(
+					tick_begin_us(layout, taken.tick + static_cast<int64_t>(worker.random() % 8)));
 		}
 	}
 
@@ -94,7 +96,8 @@ protected:
 	void set_clock(Worker &worker)
 	{
 		const int64_t far_ahead_ns = limit_goes_back ? 0 : 10 * year_us * ns_per_us;
-		const int64_t jumps_ns[] = {0, 0, 0, 0, -ns_per_ms, -3 * ns_per_ms, -8 * ns_per_ms, -40 * ns_per_ms, 2 * ns_per_ms,
+		const int64_t jumps_ns[] = {0, 0, 0, 0, -ns_per_ms, -3 * ns_per_ms, -8 * ns_per_ms, -40 * ns_per_ms,
+									2 * ns_per_ms,
 									-10 * ns_per_s, far_ahead_ns};
 
 		server.offset_ns = right_ns + jumps_ns[worker.random() % std::size(jumps_ns)];
@@ -106,7 +109,7 @@ protected:
 		std::vector<std::thread> threads;
 
 		for (int i = 0; i < thread_count; i++)
-			workers.push_back(std::make_unique<Worker>(server, layout, i));
+			workers.push_back(std::make_unique<Worker>(server, layout, i, drift_ms * us_per_ms));
 		/* One id, so that there is something to compare a jump with. */
 		ASSERT_EQ(workers[0]->backend.take().failure, Failure::none);
 		for (auto &worker : workers)
@@ -165,22 +168,6 @@ protected:
 		int64_t		until;
 	};
 
-	struct Worker
-	{
-		Worker(FakeServer &server, const Layout &layout, int number) : backend(server, layout), random(number)
-		{
-			backend.options.max_drift_us = number % 2 * drift_ms * us_per_ms;
-			backend.options.max_wait_ns = 20 * ns_per_ms;
-			backend.options.reserve_ahead_us = 10 * us_per_ms;
-			backend.options.sequence_start = static_cast<SequenceStart>(number % 3);
-			backend.apply();
-		}
-
-		Backend		backend;
-		std::mt19937_64 random;
-		std::vector<int64_t> ids;
-	};
-
 	KeeperThreads()
 	{
 		server.set_wall_us(layout.epoch_us + 1000 * us_per_ms);
@@ -216,7 +203,8 @@ protected:
 			if (worker.random() % 200 == 0)
 			{
 				taken = worker.backend.generator.advance_past(taken.tick + static_cast<int64_t>(worker.random() % 8));
-				ASSERT_TRUE(taken.failure == Failure::none || taken.failure == Failure::ungranted || taken.failure == Failure::past_grant);
+				ASSERT_TRUE(taken.failure == Failure::none || taken.failure == Failure::ungranted ||
+							taken.failure == Failure::past_grant);
 			}
 		}
 	}
@@ -287,7 +275,7 @@ TEST_F(KeeperThreads, issue_only_what_is_granted_and_nothing_twice)
 	std::vector<int64_t> all;
 
 	for (int i = 0; i < thread_count; i++)
-		workers.push_back(std::make_unique<Worker>(server, layout, i));
+		workers.push_back(std::make_unique<Worker>(server, layout, i, i % 2 * drift_ms * us_per_ms));
 	/* The last one is the keeper. */
 	for (size_t i = 0; i <= workers.size(); i++)
 		threads.emplace_back([&, i] { i < workers.size() ? work(*workers[i]) : keep(keeper, random); });
@@ -311,7 +299,8 @@ TEST_F(KeeperThreads, issue_only_what_is_granted_and_nothing_twice)
 		const Parts parts = take_apart(layout, id);
 
 		ASSERT_TRUE(std::any_of(granted.begin(), granted.end(), [&] (const Granted &grant)
-								{ return grant.node == parts.node && parts.tick >= grant.from && parts.tick < grant.until; }))
+								{ return grant.node == parts.node &&
+									parts.tick >= grant.from && parts.tick < grant.until; }))
 			<< "node " << parts.node << ", tick " << parts.tick;
 	}
 }
