@@ -18,7 +18,7 @@
  * Who may touch what:
  *	word		anybody, by compare-and-swap from a word that is held; to take or
  *				end a claim, under the lock
- *	limit, granted, claim_start, highest_issued, claim_count
+ *	limit, granted, claim_start, highest_issued, passed, claim_count
  *				written under the lock, read without it
  *	the rest	anybody; wrong values would cost time or a counter, never an id
  *
@@ -88,6 +88,9 @@ struct SharedState
 	/* The last step of any claim that ended; 0 for none. */
 	Atomic		highest_issued;
 
+	/* The tick that advance_past() moved on to last: ids of others may lie below it; 0 for none. */
+	Atomic		passed;
+
 	/* Statistics: too rare to matter here; the environment counts the ids and the waits. */
 	Atomic		reservations;
 
@@ -96,7 +99,8 @@ struct SharedState
 	void		initialize() noexcept
 	{
 		for (Atomic *zero :
-			 {&word, &limit, &granted, &target, &claim_count, &claim_start, &highest_issued, &reservations})
+			 {&word, &limit, &granted, &target, &claim_count, &claim_start, &highest_issued, &passed,
+			  &reservations})
 			zero->store(0, std::memory_order_relaxed);
 		clock.initialize();
 	}
@@ -236,7 +240,8 @@ public:
 	/*
 	 * Ends the claim for good: when this returns nothing is issued any more
 	 * until claim_source() gives another one.  Returns the end of the newest
-	 * tick that this server has issued ids in, Unix microseconds; 0 for none.
+	 * tick that this server has issued ids in, or was told to pass, Unix
+	 * microseconds; 0 for none.  Whoever has the node number next begins there.
 	 */
 	int64_t		revoke() noexcept
 	{
@@ -246,9 +251,10 @@ public:
 		forget_claim();
 
 		uint64_t	issued = load(state_.highest_issued);
+		int64_t		tick = std::max(issued == 0 ? 0 : steps_.tick_of(issued) + 1, static_cast<int64_t>(load(state_.passed)));
 
 		env_.unlock();
-		return issued == 0 ? 0 : steps_.begin_us(steps_.tick_of(issued) + 1);
+		return tick == 0 ? 0 : steps_.begin_us(tick);
 	}
 
 	/* Believes a wall clock with this offset. */
@@ -596,6 +602,8 @@ private:
 		if (same_claim)
 		{
 			raise_limit(tick + 1);
+			if (static_cast<int64_t>(load(state_.passed)) <= tick)
+				state_.passed.store(static_cast<uint64_t>(tick + 1), std::memory_order_release);
 			if (steps_.tick_of(steps_.step_of(load(state_.word))) <= tick)
 			{
 				uint64_t	old = end_claim();

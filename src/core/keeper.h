@@ -80,6 +80,7 @@ struct Trouble
  * boot_us()				CLOCK_BOOTTIME
  * clock_us()				the clock that ids are made by, Unix time
  * issued_until_us()		the end of the newest id's tick, Unix time; 0 where there is none
+ * durable_us()				the durable limit: no id of this server, whoever granted its number, lies above it
  * take_demand_us()			up to where calls have asked for time since they were last taken; 0: not at all
  * window_us()				snowflake.claim_window
  * random()					from 0 to below 1
@@ -112,6 +113,7 @@ concept KeeperEnvironment = requires(E e, uint64_t node, uint64_t *chosen, Claim
 	{ e.boot_us() } -> std::same_as<int64_t>;
 	{ e.clock_us() } -> std::same_as<int64_t>;
 	{ e.issued_until_us() } -> std::same_as<int64_t>;
+	{ e.durable_us() } -> std::same_as<int64_t>;
 	{ e.take_demand_us() } -> std::same_as<int64_t>;
 	{ e.window_us() } -> std::same_as<int64_t>;
 	{ e.random() } -> std::same_as<double>;
@@ -143,15 +145,13 @@ public:
 
 	/*
 	 * Begins, or goes on after a keeper that has ended: with the grant that was
-	 * published last, and whether it still is.  What that keeper's server issued
-	 * before a crash the generator does not know; it lies below durable_us.
+	 * published last, and whether it still is.
 	 */
-	void begin(const Holder &me, ClaimState state, const Grant &grant, bool is_claimed, int64_t durable_us) noexcept
+	void begin(const Holder &me, ClaimState state, const Grant &grant, bool is_claimed) noexcept
 	{
 		me_ = me;
 		state_ = state;
-		grant_ = grant;
-		grant_.told_until_us = std::max(grant_.told_until_us, std::min(durable_us, grant_.granted_until_us));
+		grant_ = with_own_past(grant);
 		is_claimed_ = is_claimed;
 		alive_until_us_ = 0;
 		is_assertion_due_ = is_grant_pending_ = is_connected_ = false;
@@ -340,7 +340,16 @@ private:
 			return 0;
 		}
 
+		/* A number that the registry never knew, and that this server may have had before it had a registry. */
+		const bool	has_past = is_fixed && known.generation == 0;
+
+		if (has_past)
+			request->need.issued_until_us = std::max(request->need.issued_until_us, env_.durable_us());
+
 		const Verdict verdict = decide_grant(known, registry, me_, request->need, env_.window_us(), &next, &wanted);
+
+		if (has_past)
+			wanted = with_own_past(wanted);
 
 		/* A number that was granted too far ahead is passed over, once. */
 		if (verdict == Verdict::too_far && !is_fixed && known.generation > 0 && request->until_us == INT64_MAX)
@@ -584,6 +593,18 @@ private:
 	bool is_overdue() noexcept
 	{
 		return env_.boot_us() >= alive_until_us_;
+	}
+
+	/*
+	 * The same grant, which a release gives back no further than this server's past: what it issued under this number
+	 * before a crash, or before it had a registry, the generator does not know.
+	 */
+	Grant with_own_past(const Grant &grant) noexcept
+	{
+		Grant		known = grant;
+
+		known.told_until_us = std::max(grant.told_until_us, std::min(env_.durable_us(), grant.granted_until_us));
+		return known;
 	}
 
 	/* Holds what the registry has granted anew. */

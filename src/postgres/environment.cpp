@@ -171,7 +171,11 @@ ServerEnvironment::prepare_limit() noexcept
 	int64		now_us = server_clock.now_us();
 
 	check_makes_ids();
-	check_limit_writable();
+	if (!is_limit_writable())
+	{
+		count_error();
+		check_limit_writable();
+	}
 	if (!record_layout(now_us))
 	{
 		count_error();

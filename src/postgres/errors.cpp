@@ -81,7 +81,7 @@ report_behind_grant(const Behind &behind)
 {
 	const char *other_hint = registry_address().kind == RegistryKind::zookeeper ? "" :
 		"If a wrong clock has moved the registry's time ahead and no id was made there, "
-		"the registry's owner can set it back with snowflake_registry_repair(). ";
+		"the registry's owner can set it back with snowflake_registry_repair() while this server is stopped. ";
 
 	ereport(ERROR,
 			(errcode(sqlstate_clock),

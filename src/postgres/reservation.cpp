@@ -66,6 +66,19 @@ flushed_on_standbys(XLogRecPtr position)
 	return done;
 }
 
+/* An origin of ours that has a name; false where there is none.  PostgreSQL numbers origins from 1 up. */
+bool
+find_named_origin(uint16_t *found, char **owner)
+{
+	for (uint16_t origin : {limit_origin, scale_origin})
+	{
+		*found = origin;
+		if (replorigin_by_oid(origin, true, owner))
+			return true;
+	}
+	return false;
+}
+
 }  // namespace
 
 int64_t
@@ -93,21 +106,27 @@ check_limit_writable()
 				 errhint("Set \"%s\" to at least %d on every standby and then here, and restart the servers.",
 						 max_origins_setting, origins_needed)));
 
-	/* PostgreSQL numbers origins from 1 up. */
-	for (uint16_t origin : {limit_origin, scale_origin})
-	{
-		char	   *owner;
+	uint16_t	origin;
+	char	   *owner;
 
-		if (replorigin_by_oid(origin, true, &owner))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot reserve time for snowflake ids in a replication origin that has a name"),
-					 errdetail("The reserved time is kept as the progress of replication origins %u and %u, which must "
-							   "have no names; %u belongs to \"%s\".",
-							   static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin),
-							   static_cast<unsigned>(origin), owner),
-					 errhint("Drop the replication origin \"%s\", or what it belongs to.", owner)));
-	}
+	if (find_named_origin(&origin, &owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot reserve time for snowflake ids in a replication origin that has a name"),
+				 errdetail("The reserved time is kept as the progress of replication origins %u and %u, which must "
+						   "have no names; %u belongs to \"%s\".",
+						   static_cast<unsigned>(limit_origin), static_cast<unsigned>(scale_origin),
+						   static_cast<unsigned>(origin), owner),
+				 errhint("Drop the replication origin \"%s\", or what it belongs to.", owner)));
+}
+
+bool
+is_limit_writable()
+{
+	uint16_t	origin;
+	char	   *owner;
+
+	return max_origins() >= origins_needed && !find_named_origin(&origin, &owner);
 }
 
 uint64_t

@@ -34,6 +34,9 @@ uint64_t	read_scale();
 /* Reports an error where limit and scale can't be written.  Reads a catalog: not under a lock. */
 void		check_limit_writable();
 
+/* Would that be no error? */
+bool		is_limit_writable();
+
 /*
  * Writes the limit's WAL record; limit_us counts where it is higher than before,
  * with backwards always.  Returns the position up to which the WAL is to be

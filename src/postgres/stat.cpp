@@ -56,6 +56,8 @@ refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 		return "layout for reading only";
 	if (!server_node().usable)
 		return "no node number";
+	if (!is_limit_writable())
+		return "no replication origin";
 
 	lock_shared();
 	is_free = find_layout_start(now_us, &start_us);

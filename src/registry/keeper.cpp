@@ -258,6 +258,10 @@ public:
 	{
 		return position_us(0);
 	}
+	int64_t durable_us() noexcept
+	{
+		return read_limit();
+	}
 
 	/* What calls have asked for counts once: the clock by which they did may have been put right since. */
 	int64_t take_demand_us() noexcept
@@ -512,7 +516,7 @@ begin()
 	strlcpy(context.me.nonce, left.nonce, sizeof(context.me.nonce));
 	context.wait = wait_for_store;
 	context.time_left = time_left;
-	keeper.begin(context.me, left.state, left.grant, left.is_usable, read_limit());
+	keeper.begin(context.me, left.state, left.grant, left.is_usable);
 }
 
 void

@@ -129,6 +129,11 @@ find_memory()
 void
 finish_write(XactEvent event, void *)
 {
+	/* Its locks would outlive every session, and its number would be noted by nobody. */
+	if (event == XACT_EVENT_PRE_PREPARE && pending != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot PREPARE a transaction that has written to a snowflake registry")));
 	if (event == XACT_EVENT_COMMIT && pending != 0)
 	{
 		Memory	   *found = find_memory();
@@ -247,6 +252,7 @@ Datum
 snowflake_registry_memory(PG_FUNCTION_ARGS)
 {
 	constexpr int columns = 5;
+	static bool is_lack_told = false;
 	TupleDesc	row_type;
 	Datum		values[columns] = {};
 	bool		nulls[columns] = {};
@@ -254,6 +260,13 @@ snowflake_registry_memory(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	/* Once for each connection. */
+	if (found == nullptr && !is_lack_told)
+		ereport(LOG,
+				(errmsg("snowflake registry has no shared memory: it renews claims, and grants nothing anew"),
+				 errdetail("It could not tell whether its content was put back."),
+				 errhint("Let the user that the server runs as write to /dev/shm, and see that it is not full.")));
+	is_lack_told = found == nullptr;
 	nulls[0] = nulls[1] = nulls[2] = found == nullptr;
 	if (found != nullptr)
 	{

@@ -14,6 +14,7 @@
  */
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "registry/client.h"
 
@@ -85,6 +86,14 @@ wait_for_store(int socket, int events, long timeout_ms)
 	}
 }
 
+/* Is this the server that a claim names? */
+bool
+is_same_place(const Holder &one, const Holder &other)
+{
+	return strcmp(one.host, other.host) == 0 && one.port == other.port &&
+		strcmp(one.data_directory, other.data_directory) == 0;
+}
+
 /*
  * One attempt over a connection that is there.  False where the claim is to be read
  * again, with the connection's end.
@@ -102,7 +111,9 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 	if (!read_store(store, &context, node, &known, &registry, &outcome->problem))
 		return true;
 	outcome->claim = known;
-	if (!is_only_checked && is_set_aside(known) && known.granted_until_us == until_us)
+	/* A call that is repeated, or whose answer was lost. */
+	if (!is_only_checked && is_set_aside(known) && known.granted_until_us == until_us &&
+		is_same_place(known.holder, context.me))
 	{
 		outcome->how = Ended::set_aside;
 		return true;

@@ -127,8 +127,10 @@ DECLARE
 	memory record;
 	rows_known bigint;
 	newest bigint;
+	is_here boolean;
 	is_whole boolean;
 	settling bigint;
+	alive_last timestamptz;
 BEGIN
 	-- An older snapshot would not see what the memory knows of.
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -147,25 +149,33 @@ BEGIN
 		SELECT count(*) INTO rows_known FROM snowflake_internal.registry_server;
 		SELECT * INTO known FROM snowflake_internal.registry_server LIMIT 1;
 		SELECT coalesce(max(c.write_number), 0) INTO newest FROM snowflake_internal.registry_claim AS c;
-		-- It is where it was, and has all that it ever committed.  Without its memory it can't tell once it was started again.
-		is_whole := coalesce(rows_known = 1 AND
+		-- It is where it was ...
+		is_here := coalesce(rows_known = 1 AND
 			(known.system_identifier, known.timeline, known.database, known.database_row::text, known.claims, known.claims_file) =
-			(here.system_identifier, here.timeline, here.database, here.database_row::text, here.claims, here.claims_file) AND
-			CASE WHEN memory.incarnation IS NULL THEN known.started_at = here.started_at
-				 ELSE known.incarnation = memory.incarnation AND newest >= memory.committed END, false);
+			(here.system_identifier, here.timeline, here.database, here.database_row::text, here.claims, here.claims_file), false);
+		-- ... and has all that it ever committed.
+		is_whole := coalesce(is_here AND known.incarnation = memory.incarnation AND newest >= memory.committed, false);
 		IF is_whole AND known.started_at = here.started_at THEN
 			-- Whoever reads it relies upon it, also where its writer had no answer.
 			PERFORM snowflake_internal.registry_note(newest);
 			unsettled := greatest(known.settled_at - memory.boot_clock, 0);
 			others_unsettled := greatest(known.others_settled_at - memory.boot_clock, unsettled);
 			RETURN;
+		ELSIF is_here AND known.started_at = here.started_at AND memory.incarnation IS NULL THEN
+			-- Without its memory it can't tell what it has, for as long as that lasts.
+			unsettled := memory.shortest_settling;
+			others_unsettled := memory.shortest_settling;
+			RETURN;
 		END IF;
 		LOCK TABLE snowflake_internal.registry_server IN SHARE ROW EXCLUSIVE MODE;
 	END LOOP;
 
-	-- From now on, not from the server's start: until now its holders may not have reached it.
+	-- From now on, not from the server's start: until now its holders may not have reached it.  A holder that was out of reach for
+	-- longer than the longest window, when others were not, has long lost what it held.
+	alive_last := (SELECT max(c.alive_until) FROM snowflake_internal.registry_claim AS c WHERE c.holder IS NOT NULL);
 	settling := least(600000000, greatest(memory.shortest_settling, extract(epoch FROM claim_window) * 1000000,
-		(SELECT extract(epoch FROM max(c.claim_window)) * 1000000 FROM snowflake_internal.registry_claim AS c WHERE c.holder IS NOT NULL)));
+		(SELECT extract(epoch FROM max(c.claim_window)) * 1000000 FROM snowflake_internal.registry_claim AS c
+		  WHERE c.holder IS NOT NULL AND c.alive_until > alive_last - interval '10 min')));
 	here.others_settled_at := memory.boot_clock + settling;
 	IF is_whole AND memory.boot_clock - memory.asked < memory.shortest_settling THEN
 		-- Whoever took its place while it was stopped has granted nothing anew in so short a time, but may have renewed claims.
@@ -231,7 +241,9 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.alive_until > clock_timestamp() + c.claim_window;
-	SELECT c.node, (extract(epoch FROM c.granted_until) * 1000000)::bigint, (extract(epoch FROM c.alive_until) * 1000000)::bigint,
+	-- Those that a holder has left without a word come last: a registry that was started again gives them to nobody for a while.
+	SELECT c.node, (extract(epoch FROM c.granted_until) * 1000000)::bigint,
+		   (extract(epoch FROM CASE WHEN c.holder IS NULL THEN c.alive_until ELSE clock_timestamp() END) * 1000000)::bigint,
 		   c.holder IS NULL OR c.alive_until <= clock_timestamp()
 	  FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C"
@@ -269,6 +281,9 @@ BEGIN
 	IF form = 'claim' COLLATE "C" AND (window_s BETWEEN 1 AND 600) IS NOT TRUE THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for USING ERRCODE = 'invalid_parameter_value';
 	END IF;
+	IF octet_length(host) > 1024 OR octet_length(data_directory) > 4096 OR octet_length(registry_group) > 1024 THEN
+		RAISE EXCEPTION 'claim names a place that is too long' USING ERRCODE = 'string_data_right_truncation';
+	END IF;
 	-- Without months and days, which count otherwise where they are added to a time.
 	alive_for := make_interval(secs => CASE WHEN form = 'claim' COLLATE "C" THEN window_s ELSE 0 END);
 
@@ -295,6 +310,13 @@ BEGIN
 	fence := timestamptz 'epoch' + fence_us * interval '1 microsecond';
 
 	IF form = 'claim' COLLATE "C" THEN
+		-- Nobody could ever use a group whose layout is none.
+		IF NOT EXISTS (SELECT FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C") AND
+			layout <> (SELECT l.spec FROM @extschema@.snowflake_layout(layout) AS l) COLLATE "C"
+		THEN
+			RAISE EXCEPTION 'layout of a snowflake registry''s group must be written out'
+				USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is "%s".', layout);
+		END IF;
 		INSERT INTO snowflake_internal.registry_group VALUES ($1, $8) ON CONFLICT DO NOTHING;
 		SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
 		IF group_layout <> layout COLLATE "C" THEN
@@ -322,7 +344,9 @@ BEGIN
 			   ($6, NULL, '', 0, '', fence, clock_timestamp(), number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSE
-		UPDATE snowflake_internal.registry_claim AS c SET (generation, granted_until, write_number) = ($6, fence, number)
+		-- What was told stays: the holder's release goes no further back than that.
+		UPDATE snowflake_internal.registry_claim AS c
+		   SET (generation, granted_from, granted_until, write_number) = ($6, greatest(c.granted_from, fence), fence, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	END IF;
 	-- Another may have been faster to insert it.
@@ -351,14 +375,16 @@ COMMENT ON FUNCTION snowflake_registry_settle() IS 'lets a registry grant at onc
 REVOKE ALL ON FUNCTION snowflake_registry_settle() FROM PUBLIC;
 
 /*
- * For the registry's owner, who knows that no id of this number has a time from granted_until on: takes the number
- * from its holder and sets its fence there, back too.  A holder that lives notices, and asks for a number anew.
+ * For the registry's owner, who knows that no id of this number has a time from granted_until on: frees the number and
+ * sets its fence there, back too.  Not under a living holder, which goes on by what it was granted until it asks again.
  */
 CREATE FUNCTION snowflake_registry_repair(registry_group text, node bigint, granted_until timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	most_generations CONSTANT bigint := 1::bigint << 62;
+	known snowflake_internal.registry_claim;
 	number bigint;
 BEGIN
 	IF NOT isfinite($3) OR $3 < timestamptz 'epoch' OR $3 > clock_timestamp() + interval '10 years' THEN
@@ -366,17 +392,30 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', $3);
 	END IF;
 	-- The number is drawn when nobody else can write the row any more.
-	PERFORM FROM snowflake_internal.registry_claim AS c WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2 FOR UPDATE;
-	number := snowflake_internal.registry_draw(coalesce((SELECT max(c.write_number) FROM snowflake_internal.registry_claim AS c), 0));
-	UPDATE snowflake_internal.registry_claim AS c
-	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, claim_window, write_number) =
-		   (c.generation + 2, NULL, '', 0, '', $3, clock_timestamp(), interval '0', number)
-	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+	SELECT * INTO known FROM snowflake_internal.registry_claim AS c
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
+	   FOR UPDATE;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'node number was never claimed in this registry'
 			USING ERRCODE = 'undefined_object', DETAIL = format('Node number %s of group "%s" has no claim.', $2, $1),
 				  HINT = 'See the view snowflake_claims.';
+	ELSIF known.holder IS NOT NULL AND known.alive_until > clock_timestamp() THEN
+		RAISE EXCEPTION 'cannot repair the claim of a living holder'
+			USING ERRCODE = 'object_in_use',
+				  DETAIL = format('Node number %s of group "%s" is held by %s:%s, %s, which counts as alive until %s.',
+								  $2, $1, known.host, known.port, known.data_directory, known.alive_until),
+				  HINT = 'Stop that server first.  A claim that is not renewed any more ends at that time.';
 	END IF;
+	-- A write of its own would hide that this registry's content was put back.
+	PERFORM snowflake_internal.registry_unsettled(interval '30s');
+	number := snowflake_internal.registry_draw(coalesce((SELECT max(c.write_number) FROM snowflake_internal.registry_claim AS c), 0));
+	-- Whoever has read the claim before must fail to write it, unless all generations are used up: then it begins anew, above
+	-- the first, which is that of a number that was set aside.
+	UPDATE snowflake_internal.registry_claim AS c
+	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, claim_window, write_number) =
+		   (CASE WHEN c.generation < most_generations THEN c.generation + 2 ELSE 2 END,
+			NULL, '', 0, '', $3, clock_timestamp(), interval '0', number)
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	PERFORM snowflake_internal.registry_wrote(number);
 END
 $$;
@@ -384,7 +423,39 @@ COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS 'fre
 REVOKE ALL ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) FROM PUBLIC;
 
 /*
- * Reserves a node number that nobody ever claimed in this server's registry, for ids that are made at once and end
+ * For the registry's owner, who knows that no server makes ids in this group: its next claim sets its layout anew.  Numbers
+ * that were used keep their fences, which say nothing about ids of another layout.
+ */
+CREATE FUNCTION snowflake_registry_forget_layout(registry_group text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	holder record;
+BEGIN
+	LOCK TABLE snowflake_internal.registry_claim IN SHARE ROW EXCLUSIVE MODE;
+	SELECT c.node, c.host, c.port, c.data_directory INTO holder FROM snowflake_internal.registry_claim AS c
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.holder IS NOT NULL AND c.alive_until > clock_timestamp()
+	 ORDER BY c.node LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'cannot forget the layout of a group with a living holder'
+			USING ERRCODE = 'object_in_use',
+				  DETAIL = format('Node number %s of group "%s" is held by %s:%s, %s.',
+								  holder.node, $1, holder.host, holder.port, holder.data_directory),
+				  HINT = 'Stop the servers of the group first.';
+	END IF;
+	DELETE FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'group of a snowflake registry has no layout'
+			USING ERRCODE = 'undefined_object', DETAIL = format('The group is "%s".', $1);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_registry_forget_layout(text) IS 'lets a group of servers begin anew in another layout';
+REVOKE ALL ON FUNCTION snowflake_registry_forget_layout(text) FROM PUBLIC;
+
+/*
+ * Sets aside a node number that nobody ever claimed in this server's registry, for ids that are made at once and end
  * before until; with -infinity only says whether it could be.  A rollback does not take it back.  False: there is no registry.
  */
 CREATE FUNCTION snowflake_internal.set_aside(node bigint, until timestamptz) RETURNS boolean

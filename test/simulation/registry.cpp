@@ -448,6 +448,7 @@ public:
 	int64_t		boot_us() noexcept;
 	int64_t		clock_us() noexcept;
 	int64_t		issued_until_us() noexcept;
+	int64_t		durable_us() noexcept;
 	int64_t		take_demand_us() noexcept;
 	int64_t		window_us() noexcept;
 	double		random() noexcept;
@@ -922,6 +923,12 @@ KeeperWorld::issued_until_us() noexcept
 }
 
 int64_t
+KeeperWorld::durable_us() noexcept
+{
+	return server_->log.limit_us();
+}
+
+int64_t
 KeeperWorld::take_demand_us() noexcept
 {
 	return std::exchange(server_->demanded_until_us, 0);
@@ -1235,7 +1242,7 @@ begin_keeper(Server &server) noexcept
 	server.keeper_world.emplace(&server);
 	server.keeper.emplace(*server.keeper_world);
 	server.keeper->begin(server.me, server.is_usable ? ClaimState::held : ClaimState::none, server.shown,
-						 server.is_usable, server.log.limit_us());
+						 server.is_usable);
 }
 
 void

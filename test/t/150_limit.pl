@@ -98,6 +98,7 @@ like($server->log_since($log), qr/WARNING:  too few replication origins.*PANIC: 
 $server->configure($setting => 0);
 $server->start;
 $server->refuses('SELECT snowflake_nextval()', qr/so few replication origins/, 'no room any more');
+is($server->stat(q{refusal || ' ' || errors}), 'no replication origin 1', 'no room any more: it is seen');
 $server->safe_psql('postgres', 'CREATE TABLE written (); CHECKPOINT');
 $server->restart('immediate');
 $server->configure($setting => 2);

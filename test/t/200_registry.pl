@@ -181,7 +181,7 @@ $first->stop;
 $first->step_clock(-60);
 start_held($first);
 $first->safe_psql('postgres', q{SELECT snowflake_set_reserved_until(clock_timestamp() - interval '1 h')});
-$first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is behind the snowflake ids\nDETAIL: .*the registry granted the time up to .* before.*\nHINT: .*snowflake_registry_repair\(\)\. snowflake_set_reserved_until\(\) does not help here/, 'a clock behind what others were granted');
+$first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is behind the snowflake ids\nDETAIL: .*the registry granted the time up to .* before.*\nHINT: .*snowflake_registry_repair\(\) while this server is stopped\. snowflake_set_reserved_until\(\) does not help here/, 'a clock behind what others were granted');
 $first->step_clock(60);
 $first->take(10);
 $first->refuses(q{SELECT snowflake_set_reserved_until(clock_timestamp() - interval '1 h')}, qr/cannot set the reserved time below ids that were issued/, 'snowflake_set_reserved_until() below ids that were issued');
@@ -312,6 +312,29 @@ foreach my $form (qw(release assertion))
 	is($registry->safe_psql('postgres', written('another', 2, $form, 'granted_until + 60000000')), 't', "$form of what is free");
 	is($registry->claim(2, "state, granted_until = '$before'::timestamptz + interval '60 s'", 'another'), 'free|t', "$form of what is free: raises its fence");
 }
+# What was told of a living holder's number is not taken back by its holder.
+is($registry->safe_psql('postgres', written('another', 2, 'claim', 'granted_until + 1000000')), 't', 'a free number is claimed while the registry has forgotten whose it was');
+$registry->safe_psql('postgres', q{UPDATE snowflake_internal.registry_server SET settled_at = settled_at + 1e17});
+is($registry->safe_psql('postgres', written('another', 2, 'assertion', 'granted_until + 1000') =~ s/'5'/'6'/gr), 't', 'another tells how far its ids went');
+$registry->command_fails_like([ @$as_keeper, written('another', 2, 'release', 0) ], qr/granted_until of a claim cannot go back/, 'the role: a release does not take back what another told');
+$registry->safe_psql('postgres', q{UPDATE snowflake_internal.registry_server SET settled_at = settled_at - 1e17});
+is($registry->safe_psql('postgres', written('another', 2, 'release', 'granted_until')), 't', 'a release that keeps it');
+
+# What it can't spoil for good.
+$registry->command_fails_like([ @$as_keeper, written('shop', 0, 'claim', 'clock') =~ s/, generation, generation \+ 1/, 0, 1/r =~ s/, layout,/, 'nonsense',/r ], qr/ERROR: .*invalid snowflake layout/, 'the role: no group without a layout');
+$registry->command_fails_like([ @$as_keeper, written('shop', 0, 'claim', 'clock') =~ s/, generation, generation \+ 1/, 0, 1/r =~ s/, layout,/, 'game',/r ], qr/layout of a snowflake registry's group must be written out/, 'the role: no group with the name of a layout');
+is($registry->safe_psql('postgres', written('shop', 0, 'claim', 'clock') =~ s/, generation, generation \+ 1/, 0, 1/r =~ s/, layout,/, (snowflake_layout('game')).spec,/r), 't', 'a group that nobody has used gets its layout');
+$registry->command_fails_like([ 'psql', '-XAtq', '-d', $registry->connstr('postgres'), '-c', q{SELECT snowflake_registry_forget_layout('shop')} ],
+	qr/cannot forget the layout of a group with a living holder\n.*DETAIL: .*Node number 0 of group "shop" is held by/, 'which lasts as long as somebody is alive there');
+$registry->command_fails_like([ @$as_keeper, q{SELECT snowflake_registry_forget_layout('shop')} ], qr/permission denied for function snowflake_registry_forget_layout/, 'the role: forgets no layout');
+is($registry->safe_psql('postgres', written('shop', 0, 'release', 'granted_until')), 't', 'nobody is');
+$registry->safe_psql('postgres', q{SELECT snowflake_registry_forget_layout('shop')});
+is($registry->value(q{count(*) FROM snowflake_internal.registry_group WHERE registry_group = 'shop'}), 0, 'the owner lets the group begin anew');
+$registry->command_fails_like([ 'psql', '-XAtq', '-d', $registry->connstr('postgres'), '-c', q{SELECT snowflake_registry_forget_layout('shop')} ],
+	qr/group of a snowflake registry has no layout/, 'once');
+$registry->command_fails_like([ @$as_keeper, written('another', 2, 'claim', 'granted_until') =~ s/, '', 0, '',/, repeat('x', 2000), 0, '',/r ], qr/claim names a place that is too long/, 'the role: no long names');
+$registry->command_fails_like([ @$as_keeper, "BEGIN; $written; PREPARE TRANSACTION 'left behind'" ], qr/cannot PREPARE a transaction that has written to a snowflake registry/, 'the role: leaves no locks without a session');
+
 # Whoever is granted a number gives back what it was granted, and no more.
 $before = $registry->claim(2, 'granted_until', 'another');
 is($registry->safe_psql('postgres', written('another', 2, 'claim', 'granted_until + 1000000')), 't', 'a free number is claimed');

@@ -112,12 +112,50 @@ foreach my $way ('TRUNCATE', 'DELETE FROM')
 		});
 }
 
+# A repair of one number does not hide that the others were put back.
+$other->begin;
+$other->held;
+system_or_bail('pg_dump', '-a', '-t', 'snowflake_internal.registry_claim', '-f', $dump, '-d', $registry->connstr('postgres'));
+$other->stop;
+$registry->command_ok([ 'psql', '-XqAt', '-1', '-v', 'ON_ERROR_STOP=1', '-c', 'DELETE FROM snowflake_internal.registry_claim', '-f', $dump,
+		'-c', q{UPDATE snowflake_internal.registry_claim SET alive_until = now(); SELECT "Our ids".snowflake_registry_repair('default', 5, now())},
+		'-d', $registry->connstr('postgres') ], 'content that is put back, and a repair');
+cmp_ok(unsettled_for(), '>', 5, 'content that is put back, and a repair: not settled');
+$registry->settle;
+
+# A registry that can't have its memory goes on with the claims that it knows, and grants nothing anew.
+$other->start;
+$other->held;
+
+my ($memory) = grep { -O } glob '/dev/shm/snowflake.' . $registry->value(q{system_identifier || '.' || oid FROM pg_control_system(), pg_database WHERE datname = current_database()}) . '.*';
+my $at = $registry->log_position;
+
+unlink $memory or die "$memory: $!";
+mkdir $memory or die "$memory: $!";
+cmp_ok(unsettled_for(), '>', 5, 'without its memory: not settled');
+$registry->safe_psql('postgres', 'SELECT snowflake_registry_settle()');
+cmp_ok(unsettled_for(), '>', 5, 'without its memory: whoever says that it is');
+$registry->wait_for_log(qr/snowflake registry has no shared memory: it renews claims, and grants nothing anew/, $at);
+
+my $generation = $registry->claim(5, 'generation');
+
+wait_until('two renewals', sub { $registry->claim(5, 'generation') >= $generation + 2 });
+is($other->stat('claim'), 'held', 'without its memory: what is held is renewed');
+$other->take(100);
+rmdir $memory or die "$memory: $!";
+cmp_ok(unsettled_for(), '<=', 30, 'with a memory again: it settles');
+$registry->settle;
+is(unsettled_for(), 0, 'with a memory again: it can be settled');
+$other->stop;
+
 # Another may have taken its place while it was stopped for long; a short time is enough for renewals alone.
 $other->begin;
 $other->held;
 $registry->restart;
 is(unsettled_for(), 0, 'started again: what nobody held can be had');
 is($registry->value(q{unsettled > 5000000 FROM snowflake_internal.registry_read('default', 5, repeat('5', 32), '1s')}), 't', 'started again: what another holds can not');
+is($registry->value(q{freed / 1e6 > extract(epoch FROM clock_timestamp()) - 5 FROM snowflake_internal.registry_list('default') WHERE node = 5}), 't',
+	'started again: what another held is the last that a server of any number tries');
 $other->stop('immediate');
 $registry->stop;
 

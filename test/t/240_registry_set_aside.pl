@@ -78,7 +78,7 @@ is(set_aside($holder, 50, $until), 't', 'it is set aside');
 
 my $set_aside = $registry->claim(50, 'registry_group, state, granted_until, generation, host, port, data_directory');
 
-is($set_aside, join('|', 'default', 'free', $until, 1, hostname(), $holder->port, $holder->data_dir), 'the registry shows it: nobody holds it, up to when, and who set it aside it');
+is($set_aside, join('|', 'default', 'free', $until, 1, hostname(), $holder->port, $holder->data_dir), 'the registry shows it: nobody holds it, up to when, and who set it aside');
 is(set_aside($holder, 50, $until), 't', 'a call that is repeated');
 is($registry->claim(50, 'registry_group, state, granted_until, generation, host, port, data_directory'), $set_aside, 'changes nothing');
 is($holder->value(q{snowflake_internal.set_aside(50, NULL) IS NULL}), 't', 'no time, nothing set aside');

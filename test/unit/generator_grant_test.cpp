@@ -306,15 +306,28 @@ TEST_F(Revoke, tells_the_end_of_the_newest_tick)
 	/* Again, and after a claim that has issued nothing. */
 	EXPECT_EQ(revoke(), us_of(1001));
 	grant(1500, 2000);
-	EXPECT_EQ(backend->generator.advance_past(1600).failure, Failure::none);
 	EXPECT_EQ(revoke(), us_of(1001));
+}
+
+/* It is called for ids of others, which the next holder of the number must not meet either. */
+TEST_F(Revoke, tells_what_was_to_be_passed)
+{
+	grant(0, 2000);
+	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::none);
+	EXPECT_EQ(revoke(), us_of(1201));
+	grant(1300, 2000);
+	EXPECT_EQ(backend->generator.advance_past(1100).failure, Failure::none);
+	EXPECT_EQ(revoke(), us_of(1201));
+	grant(1300, 2000);
+	at(1400);
+	(void) take();
+	EXPECT_EQ(revoke(), us_of(1401));
 }
 
 TEST_F(Revoke, tells_of_no_tick_where_nothing_was_issued)
 {
 	EXPECT_EQ(revoke(), 0);
 	grant(0, 2000);
-	EXPECT_EQ(backend->generator.advance_past(1200).failure, Failure::none);
 	EXPECT_EQ(revoke(), 0);
 }
 

@@ -45,6 +45,7 @@ struct World
 	int64_t		boot = 100 * us_per_s;
 	int64_t		clock = start_of_time;
 	int64_t		issued = 0;
+	int64_t		durable = 0;
 	int64_t		demanded = 0;
 	int64_t		window_now = window;
 	bool		is_automatic = false;
@@ -74,6 +75,10 @@ struct World
 	int64_t boot_us() noexcept
 	{
 		return boot;
+	}
+	int64_t durable_us() noexcept
+	{
+		return durable;
 	}
 	int64_t clock_us() noexcept
 	{
@@ -207,7 +212,7 @@ struct Keeping : testing::Test
 
 	Keeping()
 	{
-		keeper.begin(me, ClaimState::none, {}, false, 0);
+		keeper.begin(me, ClaimState::none, {}, false);
 	}
 
 	/* What a turn did, in order. */
@@ -421,7 +426,7 @@ TEST_F(Keeping, remembers_what_it_asks_for_before_it_asks)
 	world.answers = {Written::unknown};
 	world.is_written = true;
 	next_turn();
-	keeper.begin(me, world.state, world.published, true, 0);
+	keeper.begin(me, world.state, world.published, true);
 	next_turn();
 	EXPECT_EQ(world.losses, 0);
 	EXPECT_EQ(world.state, ClaimState::held);
@@ -612,9 +617,35 @@ TEST_F(Keeping, releases_no_more_than_a_crash_may_have_left_issued)
 
 	const int64_t durable = start_of_time + 5 * us_per_s;
 
-	keeper.begin(me, world.state, world.published, true, durable);
+	world.durable = durable;
+	keeper.begin(me, world.state, world.published, true);
 	keeper.release();
 	EXPECT_EQ(row().granted_until_us, durable);
+}
+
+/* A server that made ids before it had a registry, further ahead than a window. */
+TEST_F(Keeping, neither_forgets_nor_issues_again_what_was_made_without_a_registry)
+{
+	world.durable = start_of_time + 2 * window;
+	turn();
+	EXPECT_EQ(world.published.granted_until_us, world.durable + window);
+	keeper.release();
+	EXPECT_EQ(row().granted_until_us, world.durable);
+
+	/* A number that the registry knows had its ids under it. */
+	world.durable += window;
+	keeper.begin(me, ClaimState::none, {}, false);
+	turn();
+	keeper.release();
+	EXPECT_EQ(row().granted_until_us, start_of_time + 2 * window);
+}
+
+TEST_F(Keeping, brings_no_past_to_a_number_that_it_chooses)
+{
+	world.durable = start_of_time + 2 * window;
+	world.is_automatic = true;
+	turn();
+	EXPECT_EQ(world.published.granted_until_us, start_of_time + window);
 }
 
 /* The claim was not renewed in time, and the registry has been restored since. */
@@ -654,7 +685,7 @@ TEST_F(Keeping, does_not_know_when_the_keeper_before_it_renewed)
 
 	const int64_t granted = world.published.granted_until_us;
 
-	keeper.begin(me, world.state, world.published, true, 0);
+	keeper.begin(me, world.state, world.published, true);
 	world.time.unsettled_us = 5 * us_per_s;
 	next_turn();
 	EXPECT_EQ(world.verdict, Verdict::unsettled);
