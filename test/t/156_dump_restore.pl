@@ -1,16 +1,15 @@
-# A dump does not carry the reserved time: the README's statement, as it stands
+# A dump does not carry the reserved time: the statement of doc/operations.md, as it stands
 # there, keeps a restored server above the ids in its tables.
 
 use strict;
 use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
+use Snowflake::Documentation qw(sql_like);
 use Snowflake::Server;
 use Test::More;
 
-my ($statement) = slurp_file('README.md') =~ /^```sql\n(DO \$\$\n.*?^END \$\$;)\n```$/ms;
-
-ok(defined $statement, 'the README has the statement');
+my $statement = sql_like('doc/operations.md', qr/^DO \$\$/);
 
 my $server = Snowflake::Server->new('old');
 

@@ -1,15 +1,17 @@
-# README.md's query for an alert: true where ids can't be had, or soon can't, and on no standby.  And the SQLSTATEs of its table.
+# The query for an alert in doc/operations.md: true where ids can't be had, or soon can't, and on no standby.  And the
+# SQLSTATEs of the tables in doc/clocks.md.
 
 use strict;
 use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
+use Snowflake::Documentation qw(sql_like);
 use Snowflake::Holder;
 use Snowflake::Registry;
 use Snowflake::Server;
 use Test::More;
 
-my ($alert) = slurp_file('README.md') =~ /^(SELECT NOT pg_is_in_recovery\(\).*?);$/ms;
+my $alert = sql_like('doc/operations.md', qr/^SELECT NOT pg_is_in_recovery/);
 
 sub alerts
 {

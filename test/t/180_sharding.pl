@@ -60,7 +60,7 @@ foreach my $case (
 	is($coordinator->value("count(*) FROM orders WHERE $condition"), 14, "$name: all are found");
 }
 
-# What is to be said of the plain form in README.md.
+# What is to be said of the plain form in doc/sharding.md.
 my ($query, $rows) = asked(q{id >= snowflake_min_id(now() - interval '1 hour')});
 
 unlike($query, qr/WHERE/, 'without a sub-select: the shard is asked for all');
