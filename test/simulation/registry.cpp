@@ -153,7 +153,7 @@ struct Registry
 		return *std::max_element(rows.write_numbers, rows.write_numbers + max_nodes);
 	}
 
-	/* Notices that it may have forgotten something, as snowflake_registry_unsettled() does. */
+	/* Notices that it may have forgotten something, as snowflake_internal.registry_unsettled() does. */
 	bool is_unsettled() noexcept
 	{
 		if (rows.incarnation == 0 || rows.incarnation != memory.incarnation || newest_write() < memory.committed)
@@ -183,7 +183,7 @@ struct Registry
 		freed[node] = ++freed_count;
 	}
 
-	/* What others may tell of a living holder's number, as snowflake_registry_write() has it. */
+	/* What others may tell of a living holder's number, as snowflake_internal.registry_write() has it. */
 	int64_t furthest_of_others_us(uint64_t node) const noexcept
 	{
 		const int64_t ahead_us = rows.claims[node].granted_until_us - rows.alive_until_us[node];
@@ -222,7 +222,7 @@ struct Registry
 	}
 
 	/*
-	 * As snowflake_registry_write() does.  is_noted: the memory is told of the
+	 * As snowflake_internal.registry_write() does.  is_noted: the memory is told of the
 	 * commit; the process may be gone before that, but has given no answer then.
 	 */
 	Written write(Form form, const Holder &writer, const Claim &before, const Claim &next, int64_t window_us,
@@ -238,7 +238,10 @@ struct Registry
 			return looked;
 		before_last = rows;
 		if (form == Form::assertion && claim.generation > 0)
+		{
 			claim.generation = next.generation;
+			claim.granted_from_us = std::max(claim.granted_from_us, granted_until_us);
+		}
 		else
 		{
 			const Holder holder = form == Form::claim ? writer : Holder{};
