@@ -87,7 +87,7 @@ my %setups = (
 		my @shards = map { my $n = $_; server("shard$n", sub {
 			my $shard = Snowflake::Server->new("shard$n");
 
-			$shard->set_clock($n == 1 ? 0 : -7.2);
+			$shard->set_clock($n == 1 ? 0 : -3600);
 			$shard->init;
 			$shard->start;
 			$shard->safe_psql('postgres',
