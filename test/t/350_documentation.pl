@@ -1,8 +1,10 @@
 # Runs the SQL of the documentation, page by page, and compares the output that the pages show.
 #
-# Each page has a database of its own, on a server with node number 103; what a block needs besides, its comment names as
-# a setup.  CONTRIBUTING.md lists the words of these comments.  With DOCUMENTATION_OUTPUT=FOLDER, a folder that the test
-# may write to, it writes the pages there as they would be with the output as it is now.
+# Each page has a database of its own, on a server with node number 103.  A block that needs more names a setup in the
+# comment before it; CONTRIBUTING.md lists the words of these comments.
+#
+# With DOCUMENTATION_OUTPUT=FOLDER, a folder that the test may write to, the test writes the pages there as they would
+# be with the output as it is now.
 
 use strict;
 use warnings FATAL => 'all';
@@ -103,7 +105,8 @@ my %setups = (
 			'SELECT snowflake_nextval()',
 			map { my ($shard, $name, $from) = ($shards[$_], 'shard' . ($_ + 1), 1 + 1000 * $_);
 				my ($host, $port, $to) = ($shard->host, $shard->port, $from + 1000);
-				"CREATE SERVER $name FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+				"CREATE SERVER $name FOREIGN DATA WRAPPER postgres_fdw
+					OPTIONS (host '$host', port '$port', dbname 'postgres');
 				 CREATE USER MAPPING FOR CURRENT_USER SERVER $name;
 				 CREATE FOREIGN TABLE orders_$name PARTITION OF orders FOR VALUES FROM ($from) TO ($to)
 					SERVER $name OPTIONS (table_name 'orders')" } (0, 1));
@@ -178,7 +181,8 @@ my %setups = (
 	},
 	# The guide's two game servers: avalon here, camelot on a server of its own.
 	game => sub {
-		my $camelot = server('camelot', sub { started('camelot', 'shared_preload_libraries' => undef, 'snowflake.node_id' => undef) });
+		my %plain = ('shared_preload_libraries' => undef, 'snowflake.node_id' => undef);
+		my $camelot = server('camelot', sub { started('camelot', %plain) });
 
 		database($main, 'game');
 		foreach my $world ([ $main, 'game', 'avalon', 1 ], [ $camelot, 'postgres', 'camelot', 2 ])
@@ -186,7 +190,8 @@ my %setups = (
 			my ($server, $name, $realm, $seed) = @$world;
 
 			example($server, $name, 'schema');
-			example($server, $name, 'generate', server => $realm, seed => $seed, players => 300, opened => '2022-11-15');
+			example($server, $name, 'generate', server => $realm, seed => $seed, players => 300,
+				opened => '2022-11-15');
 		}
 		my $user = $main->safe_psql('game', 'SELECT current_user');
 
@@ -203,8 +208,8 @@ my %setups = (
 			CREATE EXTENSION postgres_fdw;
 			CREATE SERVER camelot FOREIGN DATA WRAPPER postgres_fdw;
 			CREATE SCHEMA camelot;
-			CREATE FOREIGN TABLE camelot.players (id int, account_id int, guild_id int, nick text, class text, level int, gold bigint,
-				created_at timestamptz) SERVER camelot});
+			CREATE FOREIGN TABLE camelot.players (id int, account_id int, guild_id int, nick text, class text,
+				level int, gold bigint, created_at timestamptz) SERVER camelot});
 	},
 	# The guide's next run has the number 4.
 	next_run => sub { return database($main, 'game', q{SELECT setval('snowflake_migrate_internal.run_number', 2)}) },
@@ -220,14 +225,16 @@ my %setups = (
 		$main->safe_psql('game', 'CREATE ROLE support');
 		return [ $main, 'game' ];
 	},
-	letters_deleted => sub { return database($main, 'game', q{DELETE FROM mail WHERE subject LIKE 'You are called %'}) },
+	letters_deleted => sub {
+		return database($main, 'game', q{DELETE FROM mail WHERE subject LIKE 'You are called %'});
+	},
 );
 
 # What must hold after a block with a setup.
 my %afterwards = (
 	support => sub {
-		is($main->safe_psql('game', 'SET ROLE support; SELECT count(*) > 0 FROM snowflake_migrate.map WHERE run = 5'), 't',
-			'doc/merging.md: the role "support" reads the map');
+		is($main->safe_psql('game', 'SET ROLE support; SELECT count(*) > 0 FROM snowflake_migrate.map WHERE run = 5'),
+			't', 'doc/merging.md: the role "support" reads the map');
 	},
 );
 
