@@ -106,6 +106,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT jsonb_build_object(
 		'run', run_,
+		'no', no_,
+		'oid', t.relation::oid,
 		'table', t.relation::text,
 		'target', snowflake_migrate_internal.only(t.relation),
 		'name', c.relname,

@@ -311,6 +311,10 @@ AS $$
 DECLARE
 	more boolean;
 BEGIN
+	IF run IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'the number of the merge must not be null',
+			HINT = 'See snowflake_migrate.runs.';
+	END IF;
 	PERFORM snowflake_migrate_internal.rollback_start(run, force IS TRUE);
 	COMMIT;
 	LOOP

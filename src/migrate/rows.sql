@@ -434,3 +434,15 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.rows(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';
+
+/* A query for the rows of all sources as they become, with "merge source" before. */
+CREATE FUNCTION snowflake_migrate_internal.all_rows(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT string_agg(format('SELECT %s AS "merge source", s.* FROM (%s) AS s', s.source,
+							 snowflake_migrate_internal.rows(run_, no_, s.source)), ' UNION ALL ' ORDER BY s.source)
+	FROM snowflake_migrate_internal.plan_sources AS s
+	WHERE s.run = run_ AND s.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: a query for the rows of all sources as they become';

@@ -1,0 +1,572 @@
+/*
+ * What becomes of rows that clash: two that can't both be in the target, as a unique constraint or index says.
+ *
+ * resolve() looks at one constraint: find_clashes() puts the rows that clash into a temporary table, and the function of the
+ * constraint's policy (policy_NAME) writes what becomes of them into the map, or into what changes.  To add a policy, write its
+ * function, call it from resolve(), and let declare_policy() know it.
+ */
+
+/* A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are in it. */
+CREATE FUNCTION snowflake_migrate_internal.unique(
+	run_ bigint,
+	no_ int,
+	OUT label name,
+	OUT expressions text[],
+	OUT operators text[],
+	OUT distinct_nulls boolean,
+	OUT predicate text,
+	OUT policy text,
+	OUT argument text,
+	OUT changed name,
+	OUT is_key boolean) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT u.* FROM (
+		SELECT x.relname,
+			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true) || ')' ORDER BY n) FROM generate_series(1, i.indnkeyatts) AS n),
+			(SELECT array_agg(format('OPERATOR(%I.%s)', s.nspname, p.oprname) ORDER BY k.n)
+			 FROM unnest(i.indclass) WITH ORDINALITY AS k (opclass, n)
+				JOIN pg_opclass AS c ON c.oid = k.opclass
+				JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amopstrategy = 3
+					AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype
+				JOIN pg_operator AS p ON p.oid = a.amopopr
+				JOIN pg_namespace AS s ON s.oid = p.oprnamespace),
+			NOT i.indnullsnotdistinct,
+			pg_get_expr(i.indpred, i.indrelid),
+			CASE WHEN t.mode = 'same_id' AND k.is_key THEN 'same_id' ELSE coalesce(p.policy, 'error') END,
+			p.argument,
+			CASE WHEN p.policy IN ('suffix', 'rerank')
+				THEN (snowflake_migrate_internal.policy_columns(t.relation, x.relname, p.policy))[1] END,
+			k.is_key
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN pg_index AS i ON i.indrelid = t.relation AND i.indisunique AND i.indislive
+			JOIN pg_class AS x ON x.oid = i.indexrelid
+			CROSS JOIN LATERAL (
+				SELECT i.indexprs IS NULL AND i.indpred IS NULL
+					AND ARRAY(SELECT a.attname FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS c (attnum, n)
+							  JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = c.attnum ORDER BY c.n) = t.key) AS k (is_key)
+			LEFT JOIN snowflake_migrate.declared_policies AS p ON p.relation = t.relation AND p.constraint_name = x.relname
+		WHERE t.run = run_ AND t.no = no_
+		UNION ALL
+		SELECT 'natural key', (SELECT array_agg(quote_ident(n)) FROM unnest(t.natural_key) AS n),
+			(SELECT array_agg(format('OPERATOR(%I.=)', coalesce(s.nspname, 'pg_catalog')) ORDER BY k.n)
+			 FROM unnest(t.natural_key) WITH ORDINALITY AS k (name, n)
+				JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = k.name
+				LEFT JOIN pg_opclass AS c ON c.opcintype = a.atttypid AND c.opcdefault
+					AND c.opcmethod = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree')
+				LEFT JOIN pg_namespace AS s ON s.oid = c.opcnamespace),
+			false, NULL, 'match', NULL, NULL, false
+		FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.no = no_ AND t.mode = 'match'
+	) AS u (label, expressions, operators, distinct_nulls, predicate, policy, argument, changed, is_key)
+	/* What decides which rows are the same comes first. */
+	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.label
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.unique(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';
+
+/* The CHECK constraints of a table, and of the domains of its columns, as expressions over the table's columns. */
+CREATE FUNCTION snowflake_migrate_internal.checks(
+	relation regclass,
+	OUT label name,
+	OUT names name[],
+	OUT expression text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT c.conname, (SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (c.conkey)),
+		pg_get_expr(c.conbin, c.conrelid)
+	FROM pg_constraint AS c WHERE c.conrelid = relation AND c.contype = 'c'
+	UNION ALL
+	SELECT c.conname, ARRAY[a.attname], regexp_replace(pg_get_expr(c.conbin, 0), '\mVALUE\M', quote_ident(a.attname), 'g')
+	FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid AND c.contype = 'c'
+	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.checks(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: CHECK constraints as expressions';
+
+/*
+ * What the queries about one constraint, a row of unique(), have in common, besides the names of its table:
+ *
+ *     wanted     the rows of all sources as they become, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..
+ *     taken      the target's rows as it sees them: t1 .. (the key), e1 ..
+ *     same       whether rows w and t are the same to it
+ *     compared   whether a row c can be the same as any: nulls are not, unless the constraint says so
+ *     values     e1 .. of a row under the table's name; indexed: whether it is in the index
+ */
+CREATE FUNCTION snowflake_migrate_internal.constraint_names(run_ bigint, no_ int, constraint_ jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names jsonb := snowflake_migrate_internal.names(run_, no_);
+	same_values text;
+BEGIN
+	SELECT names || constraint_ || jsonb_build_object(
+			'kind', t.kind,
+			'accept', t.accept,
+			'natural_key', array_to_string(t.natural_key, ', '),
+			'old_changed', 'old ' || (constraint_ ->> 'changed'),
+			'indexed', coalesce(constraint_ ->> 'predicate', 'true'),
+			'become', snowflake_migrate_internal.all_rows(run_, no_),
+			'values', (SELECT string_agg(format('%s AS e%s', e.expression, e.n), ', ' ORDER BY e.n)
+					   FROM jsonb_array_elements_text(constraint_ -> 'expressions') WITH ORDINALITY AS e (expression, n)))
+		INTO STRICT names
+		FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.no = no_;
+	SELECT string_agg(format('t.e%s %s w.e%s', o.n, o.operator, o.n), ' AND ' ORDER BY o.n) INTO same_values
+		FROM jsonb_array_elements_text(constraint_ -> 'operators') WITH ORDINALITY AS o (operator, n);
+	RETURN names || jsonb_build_object(
+		'wanted', snowflake_migrate_internal.fill($query$(
+				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#},
+					"merge action" AS action, "merge tries" AS tries, {values}
+				FROM ({become}) AS {"name"}
+				WHERE "merge action" IN ('c', 'r') AND ({indexed})
+			)$query$, names),
+		'taken', snowflake_migrate_internal.fill($query$(
+				SELECT {@ AS t#}, {values} FROM {target} AS {"name"} WHERE {indexed}
+			)$query$, names),
+		/* Records take nulls as equal, and can be hashed. */
+		'same', CASE WHEN (names ->> 'distinct_nulls')::boolean THEN same_values
+			ELSE snowflake_migrate_internal.fill('ROW ({t.e#})::record OPERATOR(pg_catalog.=) ROW ({w.e#})::record', names) END,
+		'compared', CASE WHEN (names ->> 'distinct_nulls')::boolean
+			THEN snowflake_migrate_internal.fill('ROW ({c.e#}) IS NOT NULL', names) ELSE 'true' END);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.constraint_names(bigint, int, jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: the names in the queries about a unique constraint';
+
+/*
+ * Finds the rows that clash in one unique constraint, with the target's rows or with those of other sources.  Returns how many, and
+ * where there are any, puts them into the temporary table snowflake_merge_clash: the columns of wanted, place (who comes first of
+ * those that want the same), first_source and w1 .. (the first one's source and new key), and t1 .. (the target's row, or null).
+ *
+ * Who was there first: the target's row, then those that no policy has changed, in the order of the sources.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_clashes(names jsonb) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	total bigint;
+	clashes CONSTANT text := snowflake_migrate_internal.fill($query$
+		WITH c AS MATERIALIZED (
+			SELECT * FROM {wanted} AS v
+		),
+		w AS (
+			SELECT c.*, row_number() OVER w AS place, first_value(c.source) OVER w AS first_source,
+				{first_value(c.n#) OVER w AS w#}
+			FROM c
+			WHERE {compared}
+			WINDOW w AS (PARTITION BY {c.e#} ORDER BY c.tries, c.source, {c.o#})
+		)
+		SELECT DISTINCT ON (w.source, {w.o#}) w.*, {t.t#}
+		FROM w LEFT JOIN {taken} AS t ON {same} AND NOT (w.action = 'r' AND ({t.t#}) = ({w.n#}))
+		WHERE w.place > 1 OR t.t1 IS NOT NULL
+		ORDER BY w.source, {w.o#}, {t.t#}
+	$query$, names);
+BEGIN
+	/* A table only where there are any: each costs locks until the end of the transaction. */
+	EXECUTE 'SELECT count(*) FROM (' || clashes || ') AS x' INTO total;
+	IF total > 0 THEN
+		IF to_regclass('pg_temp.snowflake_merge_clash') IS NOT NULL THEN
+			DROP TABLE pg_temp.snowflake_merge_clash;
+		END IF;
+		EXECUTE 'CREATE TEMPORARY TABLE snowflake_merge_clash ON COMMIT DROP AS ' || clashes;
+	END IF;
+	RETURN total;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_clashes(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: the rows that clash in a unique constraint';
+
+/* Adds an error about one unique constraint to the report. */
+CREATE FUNCTION snowflake_migrate_internal.find_in_constraint(names jsonb, problem text, count bigint, advice text) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', NULL, names ->> 'table', names ->> 'label',
+										   problem, count, names ->> 'remark', advice)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_in_constraint(jsonb, text, bigint, text)
+	IS 'for snowflake_migrate.merge()''s own use: adds an error about a unique constraint to the report';
+
+/* The foreign keys that lead to a table by other columns than its key, and would be left behind by rows that are not copied. */
+CREATE FUNCTION snowflake_migrate_internal.left_behind(names jsonb) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT string_agg(format('%s of table %s', quote_ident(f.conname), f.conrelid::regclass), ', ')
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0 AND f.confrelid = t.relation
+		CROSS JOIN LATERAL (
+			SELECT array_agg(a.attname) AS columns
+			FROM unnest(f.confkey) AS k (attnum) JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = k.attnum) AS c
+	WHERE t.run = (left_behind.names ->> 'run')::bigint AND t.no = (left_behind.names ->> 'no')::int AND NOT c.columns <@ t.key
+		/* With the key among them, they follow it. */
+		AND NOT (t.kind = 'id' AND t.key <@ c.columns)
+		AND (names ->> 'policy' = 'keep_source' OR EXISTS (
+				SELECT FROM snowflake_migrate_internal.plan_tables AS o JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+				WHERE o.run = t.run AND o.relation = coalesce(pg_partition_root(f.conrelid), f.conrelid)))
+		/* If their values are those that clash, they lead to the row that stays. */
+		AND (names ->> 'policy' = 'skip' OR NOT (SELECT array_agg('(' || quote_ident(n) || ')') FROM unnest(c.columns) AS n)
+				<@ ARRAY(SELECT jsonb_array_elements_text(names -> 'expressions')))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.left_behind(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: references that do not follow rows that are not copied';
+
+/* Adds to the report what refers to the rows that clash and would not follow them where the policy sends them. */
+CREATE FUNCTION snowflake_migrate_internal.check_followers(names jsonb, total bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	table_ CONSTANT oid := (names ->> 'oid')::oid;
+	declared CONSTANT boolean := EXISTS (SELECT FROM snowflake_migrate.declared_references AS r WHERE r.referenced = table_);
+	foreign_keys CONSTANT text := snowflake_migrate_internal.left_behind(names);
+	moved bigint;
+BEGIN
+	IF foreign_keys IS NOT NULL THEN
+		PERFORM snowflake_migrate_internal.find_in_constraint(names,
+			'rows clash that other tables refer to by other columns than the key', total,
+			'Choose another policy. The references are ' || foreign_keys || '.');
+	END IF;
+	IF names ->> 'policy' = 'skip' THEN
+		IF names ->> 'kind' = 'key' AND declared THEN
+			PERFORM snowflake_migrate_internal.find_in_constraint(names,
+				'rows are skipped to which declared references lead that are not renumbered', total, 'Choose another policy.');
+		END IF;
+	/* Rows that refer to a key of several columns, or to one that is a reference itself, find its columns each by itself. */
+	ELSIF names ->> 'kind' = 'key'
+		AND (declared OR EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = table_)) THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*) FROM pg_temp.snowflake_merge_clash AS c
+			WHERE ({coalesce(c.t#, c.w#)}) IS DISTINCT FROM ({c.n#})
+		$query$, names) INTO moved;
+		IF moved > 0 THEN
+			PERFORM snowflake_migrate_internal.find_in_constraint(names,
+				'rows that clash in this constraint have other keys, which other tables refer to', moved,
+				'Choose another policy, or let the table have a key of one integer column.');
+		END IF;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_followers(jsonb, bigint)
+	IS 'for snowflake_migrate.merge()''s own use: what would not follow rows that clash';
+
+/*
+ * Writes into the map what becomes of the rows that clash: the key {became} and the {action}, in terms of m (the map) and c (the
+ * clash).  What stood for one of these rows, and not for a row of the target, stands for what it became, with {others_action}.
+ */
+CREATE FUNCTION snowflake_migrate_internal.set_clashing(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		UPDATE {map} AS m
+		SET ({n#}, action) = ROW ({became}, {action})
+		FROM pg_temp.snowflake_merge_clash AS c
+		WHERE m.source = c.source AND ({m.o#}) = ({c.o#})
+	$query$, names);
+	EXECUTE snowflake_migrate_internal.fill($query$
+		UPDATE {map} AS m
+		SET ({n#}, action) = ROW ({became}, {others_action})
+		FROM pg_temp.snowflake_merge_clash AS c
+		WHERE m.action IN ('m', 'k') AND ({m.n#}) = ({c.n#})
+			AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x WHERE x.source = m.source AND ({m.o#}) = ({x.o#}))
+			AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({c.n#}))
+	$query$, names);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.set_clashing(jsonb)
+	IS 'for the policies of snowflake_migrate.merge(): writes into the map what becomes of rows that clash';
+
+/* Puts on record what the rows that clash became, {new_key} as text. */
+CREATE FUNCTION snowflake_migrate_internal.record_clashing(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key)
+		SELECT {run}, ({'sources'}::name[])[c.source], {'table'}, {'label'}, {'policy'}, {c.o#::text}, {new_key}
+		FROM pg_temp.snowflake_merge_clash AS c
+	$query$, names);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.record_clashing(jsonb)
+	IS 'for the policies of snowflake_migrate.merge(): puts on record what rows that clash became';
+
+/* Without a policy, and where new ids did not help: the merge is refused. */
+CREATE FUNCTION snowflake_migrate_internal.policy_error(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	find record;
+BEGIN
+	FOR find IN EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT ({'sources'}::name[])[x.source] AS source, count(*) AS count,
+			string_agg(x.example, '; ' ORDER BY x.n) FILTER (WHERE x.n <= 3) AS example
+		FROM (
+			SELECT c.source, row_number() OVER (PARTITION BY c.source ORDER BY {c.o#}) AS n, concat_ws(', ', {c.e#}) AS example
+			FROM pg_temp.snowflake_merge_clash AS c
+		) AS x
+		GROUP BY x.source
+		ORDER BY x.source
+	$query$, names)
+	LOOP
+		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', find.source,
+			names ->> 'table', names ->> 'label', 'rows clash', find.count, find.example,
+			format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
+				   'snowflake_migrate.declare_policy', names ->> 'table', names ->> 'label'));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_error(jsonb) IS 'for snowflake_migrate.merge()''s own use: rows clash';
+
+/* The modes match and same_id: a row is the one that was there first. */
+CREATE FUNCTION snowflake_migrate_internal.policy_match(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	duplicates bigint;
+	of_natural_key CONSTANT jsonb := names || jsonb_build_object('label', names ->> 'natural_key');
+BEGIN
+	IF names ->> 'policy' = 'match' AND NOT names -> 'accept' ? 'duplicates' THEN
+		SELECT count(*) INTO duplicates FROM pg_temp.snowflake_merge_clash AS c WHERE c.place > 1 AND c.first_source = c.source;
+		IF duplicates > 0 THEN
+			PERFORM snowflake_migrate_internal.find_in_constraint(of_natural_key,
+				'the natural key is not unique in a source', duplicates, 'Choose other columns, or accept duplicates.');
+		END IF;
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*) FROM (SELECT FROM {taken} AS t GROUP BY {t.e#} HAVING count(*) > 1) AS x
+		$query$, names) INTO duplicates;
+		IF duplicates > 0 THEN
+			PERFORM snowflake_migrate_internal.find_in_constraint(of_natural_key || '{"remark": null}',
+				'the natural key is not unique in the target', duplicates, 'Choose other columns, or accept duplicates.');
+		END IF;
+	END IF;
+	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
+		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names), 'action', '''m''', 'others_action', 'm.action'));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_match(jsonb) IS 'for snowflake_migrate.merge()''s own use: equal rows become one';
+
+/* The row that was there first stays. */
+CREATE FUNCTION snowflake_migrate_internal.policy_keep_target(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
+		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names), 'action', '''k''', 'others_action', '''k'''));
+	PERFORM snowflake_migrate_internal.record_clashing(names || jsonb_build_object(
+		'new_key', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)::text}', names)));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_target(jsonb) IS 'for snowflake_migrate.merge()''s own use: keep_target';
+
+/* The source's row takes the place of the target's: the first of those that want it, once. */
+CREATE FUNCTION snowflake_migrate_internal.policy_keep_source(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
+		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names),
+		'action', snowflake_migrate_internal.fill($query$
+				CASE WHEN c.place = 1 AND c.t1 IS NOT NULL AND NOT EXISTS (
+						SELECT FROM {map} AS o
+						WHERE o.action = 'r' AND ({o.n#}) = ({c.t#}) AND NOT (o.source = c.source AND ({o.o#}) = ({c.o#})))
+					THEN 'r' ELSE 'k' END
+			$query$, names),
+		'others_action', '''k'''));
+	PERFORM snowflake_migrate_internal.record_clashing(names || jsonb_build_object(
+		'new_key', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)::text}', names)));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_source(jsonb) IS 'for snowflake_migrate.merge()''s own use: keep_source';
+
+/* Rows that clash do not come; dangling() sees to the rows that must refer to them. */
+CREATE FUNCTION snowflake_migrate_internal.policy_skip(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
+		'became', names ->> 'nulls', 'action', '''s''', 'others_action', '''s'''));
+	PERFORM snowflake_migrate_internal.record_clashing(names || '{"new_key": "NULL"}');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_skip(jsonb) IS 'for snowflake_migrate.merge()''s own use: skip';
+
+/*
+ * A suffix, and a number from the second try on, makes a text unique; it is shortened until it fits and passes the CHECKs.  Rows
+ * that would get the same value are told apart at once, by the number that a further try would append.  Returns how many got one.
+ */
+CREATE FUNCTION snowflake_migrate_internal.policy_suffix(names jsonb) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	table_ CONSTANT oid := (names ->> 'oid')::oid;
+	changed CONSTANT name := names ->> 'changed';
+	length_limit int;
+	done bigint;
+BEGIN
+	SELECT CASE WHEN y.oid IN ('varchar'::regtype, 'bpchar'::regtype) AND a.atttypmod > 4 THEN a.atttypmod - 4
+			WHEN y.typbasetype IN ('varchar'::regtype, 'bpchar'::regtype) AND y.typtypmod > 4 THEN y.typtypmod - 4 END
+		INTO length_limit
+		FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid
+		WHERE a.attrelid = table_ AND a.attname = changed;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO {change} AS v (source, {o#}, tries, {"changed"}, {"old_changed"})
+		SELECT y."merge source", {y."merge o#"}, y."merge try", x.value, y."merge former"
+		FROM (
+				SELECT q.*, b.former AS "merge former", b.suffix AS "merge suffix", c.tries + row_number() OVER (
+						PARTITION BY c.tries, left(b.former,
+							CASE c.tries WHEN 0 THEN coalesce({limit} - length(b.suffix), length(b.former)) ELSE 1 END)
+						ORDER BY c.source, {c.o#}) AS "merge try"
+				FROM pg_temp.snowflake_merge_clash AS c
+					JOIN ({become}) AS q ON q."merge source" = c.source AND ({q."merge o#"}) = ({c.o#})
+					LEFT JOIN {change} AS f ON f.source = c.source AND ({f.o#}) = ({c.o#})
+					CROSS JOIN LATERAL (
+						SELECT coalesce(f.{"old_changed"}, q.{"changed"}::text),
+							replace({'pattern'}, {'mark'}, ({'sources'}::name[])[c.source])) AS b (former, suffix)
+			) AS y
+			CROSS JOIN LATERAL (SELECT y."merge suffix" || coalesce(nullif(y."merge try", 1)::text, '')) AS b (suffix)
+			CROSS JOIN LATERAL (
+				SELECT left(y."merge former", n) || b.suffix
+				FROM generate_series(least(length(y."merge former"), {limit} - length(b.suffix)), 1, -1) AS n
+				WHERE (SELECT {valid} FROM (SELECT {columns}) AS {"name"})
+				LIMIT 1) AS x (value)
+		ON CONFLICT (source, {o#}) DO UPDATE SET tries = excluded.tries, {"changed"} = excluded.{"changed"}
+	$query$, names || jsonb_build_object(
+		'pattern', coalesce(names ->> 'argument', '_{source}'),
+		'mark', '{source}',
+		'limit', coalesce(length_limit::text, 'NULL::int'),
+		'valid', coalesce((SELECT string_agg(format('(%s) IS NOT FALSE', k.expression), ' AND ')
+						   FROM snowflake_migrate_internal.checks(table_) AS k WHERE changed = ANY (k.names)), 'true'),
+		'columns', (SELECT string_agg(format(CASE WHEN c.name = changed THEN 'left(y."merge former", n) || b.suffix AS %I'
+											 ELSE 'y.%I' END, c.name), ', ')
+					FROM snowflake_migrate_internal.plan_columns AS c
+					WHERE c.run = (names ->> 'run')::bigint AND c.no = (names ->> 'no')::int)));
+	GET DIAGNOSTICS done = ROW_COUNT;
+	RETURN done;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_suffix(jsonb) IS 'for snowflake_migrate.merge()''s own use: suffix';
+
+/* Does what the policy of one unique constraint says with the rows that clash in it.  Returns how many rows it changed. */
+CREATE FUNCTION snowflake_migrate_internal.resolve(run_ bigint, no_ int, constraint_ jsonb) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_);
+	total CONSTANT bigint := snowflake_migrate_internal.find_clashes(names);
+	done bigint;
+	remark text;
+BEGIN
+	IF total = 0 THEN
+		RETURN 0;
+	END IF;
+	EXECUTE snowflake_migrate_internal.fill('SELECT concat_ws('', '', {c.e#}) FROM pg_temp.snowflake_merge_clash AS c', names) INTO remark;
+	names := names || jsonb_build_object('remark', remark);
+	CASE names ->> 'policy'
+	WHEN 'error', 'renumber' THEN
+		PERFORM snowflake_migrate_internal.policy_error(names);
+		RETURN 0;
+	WHEN 'suffix' THEN
+		done := snowflake_migrate_internal.policy_suffix(names);
+		IF done < total THEN
+			PERFORM snowflake_migrate_internal.find_in_constraint(names,
+				format('no suffix makes column %I both unique and valid', names ->> 'changed'), total - done,
+				'Choose another suffix or another policy.');
+			RETURN 0;
+		END IF;
+		RETURN total;
+	ELSE
+		PERFORM snowflake_migrate_internal.check_followers(names, total);
+	END CASE;
+	CASE names ->> 'policy'
+	WHEN 'match', 'same_id' THEN
+		PERFORM snowflake_migrate_internal.policy_match(names);
+	WHEN 'keep_target' THEN
+		PERFORM snowflake_migrate_internal.policy_keep_target(names);
+	WHEN 'keep_source' THEN
+		PERFORM snowflake_migrate_internal.policy_keep_source(names);
+	WHEN 'skip' THEN
+		PERFORM snowflake_migrate_internal.policy_skip(names);
+	END CASE;
+	RETURN total;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.resolve(bigint, int, jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: what becomes of the rows that clash in one unique constraint';
+
+/* The target's ranks before and after, to be put in force when copying begins, and put back; and what ranks became, for people. */
+CREATE FUNCTION snowflake_migrate_internal.record_ranks(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		CREATE TABLE {rank} AS
+		SELECT {r.n#}, r.old, r.new
+		FROM pg_temp.snowflake_merge_rank AS r
+		WHERE r.source = 0 AND r.old IS DISTINCT FROM r.new
+	$query$, names);
+	/* A row that takes a source's values gets that row's rank with the others, so that it is in nobody's way. */
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO {rank}
+		SELECT {r.n#}, t.{"changed"}, r.new
+		FROM pg_temp.snowflake_merge_rank AS r
+			JOIN {map} AS m ON m.source = r.source AND m.action = 'r' AND ({m.o#}) = ({r.o#})
+			JOIN {target} AS t ON ({t.@}) = ({r.n#})
+		WHERE t.{"changed"} IS DISTINCT FROM r.new
+	$query$, names);
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO snowflake_migrate.records
+			(run, source, relation, constraint_name, policy, old_key, new_key, column_name, old_value, new_value)
+		SELECT {run}, ({'sources'}::name[])[r.source], {'table'}, {'label'}, 'rerank',
+			CASE WHEN r.source > 0 THEN {r.o#::text} END, {r.n#::text}, {'changed'}, r.old, r.new
+		FROM pg_temp.snowflake_merge_rank AS r
+		WHERE r.old IS DISTINCT FROM r.new
+	$query$, names);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.record_ranks(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: keeps the ranks that change';
+
+/* Ranks are numbered anew over the rows of the target and of all sources: rank_NO has what becomes of the target's. */
+CREATE FUNCTION snowflake_migrate_internal.policy_rerank(run_ bigint, no_ int, constraint_ jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_);
+BEGIN
+	names := names || jsonb_build_object(
+		'columns', (SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position)
+					FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = no_),
+		'partition', (SELECT coalesce('PARTITION BY ' || string_agg(e, ', '), '') FROM jsonb_array_elements_text(names -> 'expressions') AS e
+					  WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'));
+	IF to_regclass('pg_temp.snowflake_merge_rank') IS NOT NULL THEN
+		DROP TABLE pg_temp.snowflake_merge_rank;
+	END IF;
+	/* A row without a rank, or outside of the index, stays as it is. */
+	EXECUTE snowflake_migrate_internal.fill($query$
+		CREATE TEMPORARY TABLE snowflake_merge_rank ON COMMIT DROP AS
+		SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, {"changed"} AS old,
+			row_number() OVER ({partition} ORDER BY {argument}, "merge source", {"changed"}) AS new
+		FROM (
+			SELECT 0 AS "merge source", {NULL AS "merge o#"}, {@ AS "merge n#"}, {columns}
+			FROM (
+				SELECT t.* FROM {target} AS t
+				WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({t.@}))
+			) AS {"name"}
+			WHERE {"changed"} IS NOT NULL AND ({indexed})
+			UNION ALL
+			SELECT "merge source", {"merge o#"}, {"merge n#"}, {columns}
+			FROM ({become}) AS {"name"}
+			WHERE "merge action" IN ('c', 'r') AND {"changed"} IS NOT NULL AND ({indexed})
+		) AS {"name"}
+	$query$, names);
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO {change} AS v (source, {o#}, tries, {"changed"})
+		SELECT r.source, {r.o#}, 0, r.new FROM pg_temp.snowflake_merge_rank AS r WHERE r.source > 0
+		ON CONFLICT (source, {o#}) DO UPDATE SET {"changed"} = excluded.{"changed"}
+	$query$, names);
+	PERFORM snowflake_migrate_internal.record_ranks(names);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_rerank(bigint, int, jsonb) IS 'for snowflake_migrate.merge()''s own use: rerank';

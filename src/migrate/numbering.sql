@@ -1,0 +1,171 @@
+/*
+ * The new ids of a run.  Those that were taken from a sequence are renumbered under the source's node number, in order of time over
+ * all of its tables.
+ *
+ * A place in time is a slot: the tick times the ids of a tick, plus the sequence.  The i-th row goes to slot
+ * i + max over j <= i of (the first slot of j's tick - j), the first that is free from its tick on, so that a full tick spills into
+ * the next.
+ */
+
+/* The greatest id that counts as taken from a sequence: of the first day after the layout's epoch. */
+CREATE FUNCTION snowflake_migrate_internal.last_serial() RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.min_id(l.epoch + interval '1 day') - 1 FROM snowflake_migrate_internal.layout() AS l
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.last_serial()
+	IS 'for snowflake_migrate.merge()''s own use: the greatest id that counts as taken from a sequence';
+
+/*
+ * The layout's numbers for the queries that make ids: zero (the id of slot 0), slots (of a tick), tick_unit (between the ids of a
+ * tick and the next), sequence_unit (between one and the next), last_slot, and start_slot (when the run started).
+ */
+CREATE FUNCTION snowflake_migrate_internal.slot_names(run_ bigint, source_ int) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT jsonb_build_object(
+		'run', run_,
+		'source', source_,
+		'source_name', r.sources[source_],
+		'all_maps', snowflake_migrate_internal.relation(run_, 'map'),
+		'last_serial', snowflake_migrate_internal.last_serial(),
+		'epoch', l.epoch,
+		'zero', z.zero,
+		'slots', 1::bigint << l.sequence_bits,
+		'tick_unit', t.tick_unit,
+		'sequence_unit', snowflake_migrate_internal.encode(l.epoch, r.nodes[source_], 1) - z.zero,
+		'last_slot', (2::numeric ^ (l.timestamp_bits + l.sequence_bits) - 1)::bigint,
+		'start_slot', snowflake_migrate_internal.max_id(r.started_at) / t.tick_unit * (1::bigint << l.sequence_bits))
+	FROM snowflake_migrate.runs AS r,
+		snowflake_migrate_internal.layout() AS l,
+		LATERAL (SELECT snowflake_migrate_internal.encode(l.epoch, r.nodes[source_], 0) AS zero) AS z,
+		LATERAL (SELECT snowflake_migrate_internal.encode(l.epoch + l.tick, r.nodes[source_], 0) - z.zero AS tick_unit) AS t
+	WHERE r.run = run_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.slot_names(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the numbers of the layout in queries';
+
+/*
+ * The tables of a source whose keys are renumbered, each with the names for the queries about it: there, a row s gets a new id where
+ * serial holds, and at tells when it was created.
+ */
+CREATE FUNCTION snowflake_migrate_internal.numbered_tables(run_ bigint, source_ int) RETURNS SETOF jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH named AS (
+		SELECT t.no, snowflake_migrate_internal.slot_names(run_, source_) || snowflake_migrate_internal.names(run_, t.no)
+				|| jsonb_build_object(
+					'no', t.no,
+					'source_table', snowflake_migrate_internal.only(s.relation),
+					'created', c.attname,
+					'created_at', coalesce('s.' || quote_ident(c.attname), 'NULL') || '::timestamptz',
+					'renumber', EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
+										WHERE p.relation = t.relation AND p.policy = 'renumber')) AS names
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = t.no AND s.source = source_
+			LEFT JOIN pg_attribute AS c ON c.attrelid = s.relation AND c.attname = t.created AND NOT c.attisdropped
+		WHERE t.run = run_ AND t.kind = 'id' AND t.mode <> 'ignore'
+	)
+	SELECT n.names || jsonb_build_object(
+		'is_timed', n.names ->> 'created' IS NOT NULL OR n.names -> 'renumber' = 'true',
+		'serial', snowflake_migrate_internal.fill(CASE WHEN n.names -> 'renumber' = 'true' THEN $query$
+				(s.{"first_key"} <= {last_serial}
+				 OR EXISTS (SELECT FROM {target} AS t WHERE t.{"first_key"} = s.{"first_key"})
+				 OR EXISTS (SELECT FROM {all_maps} AS m WHERE m.no = {no} AND m.source < {source} AND m.n1 = s.{"first_key"}))
+			$query$ ELSE 's.{"first_key"} <= {last_serial}' END, n.names),
+		/* An id that is there already gets another, at the time that it tells. */
+		'at', snowflake_migrate_internal.fill(CASE WHEN n.names -> 'renumber' = 'true' THEN $query$
+				CASE WHEN s.{"first_key"} <= {last_serial} THEN {created_at}
+					ELSE snowflake_migrate_internal.timestamp(s.{"first_key"}::bigint) END
+			$query$ ELSE '{created_at}' END, n.names))
+	FROM named AS n
+	ORDER BY n.no
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.numbered_tables(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the tables whose keys are renumbered';
+
+/* Adds rows that are older than the layout's epoch to the report. */
+CREATE FUNCTION snowflake_migrate_internal.find_early(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	early bigint;
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*), min({"first_key"}::text) FROM {source_table} AS s WHERE {serial} AND {at} < {'epoch'}
+	$query$, names) INTO early, example;
+	IF early > 0 THEN
+		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', names ->> 'source_name', names ->> 'table', names ->> 'created',
+			format('rows were created before the layout''s epoch, %s', (names ->> 'epoch')::timestamptz), early, example,
+			'Give these rows another time, or take back the declaration of the column, or merge under a layout with an earlier epoch.');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_early(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: rows that are older than the layout';
+
+/* The new ids of one source, and the ids that it keeps. */
+CREATE FUNCTION snowflake_migrate_internal.number(run_ bigint, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names jsonb;
+	timed text[] := '{}';
+	untimed text[] := '{}';
+	overflow boolean;
+BEGIN
+	FOR names IN SELECT t FROM snowflake_migrate_internal.numbered_tables(run_, source_) AS t LOOP
+		IF names -> 'is_timed' = 'true' THEN
+			PERFORM snowflake_migrate_internal.find_early(names);
+			timed := timed || snowflake_migrate_internal.fill($query$
+				SELECT {no} AS no, s.{"first_key"}::bigint AS o,
+					least(snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots}, {start_slot}) AS at
+				FROM {source_table} AS s WHERE {serial} AND {at} IS NOT NULL
+			$query$, names);
+		END IF;
+		untimed := untimed || snowflake_migrate_internal.fill($query$
+				SELECT {no} AS no, s.{"first_key"}::bigint AS o FROM {source_table} AS s WHERE {serial}
+			$query$ || CASE WHEN names -> 'is_timed' = 'true' THEN 'AND {at} IS NULL' ELSE '' END, names);
+		/* Rows that have a snowflake id keep it. */
+		EXECUTE snowflake_migrate_internal.fill($query$
+			INSERT INTO {all_maps} (no, source, o1, n1, action)
+			SELECT {no}, {source}, s.{"first_key"}, s.{"first_key"}, 'c' FROM {source_table} AS s WHERE NOT {serial}
+		$query$, names);
+	END LOOP;
+	IF untimed = '{}' THEN
+		RETURN;
+	END IF;
+
+	names := snowflake_migrate_internal.slot_names(run_, source_) || jsonb_build_object(
+		'untimed', array_to_string(untimed, ' UNION ALL '),
+		'and_timed', coalesce('UNION ALL ' || nullif(array_to_string(timed, ' UNION ALL '), ''), ''));
+	/* Rows without a time end at the start of the merge. */
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO {all_maps} (no, source, o1, n1, action)
+		SELECT z.no, {source}, z.o,
+			CASE WHEN z.slot BETWEEN 0 AND {last_slot}
+				THEN {zero} + z.slot / {slots} * {tick_unit} + z.slot % {slots} * {sequence_unit} END,
+			'c'
+		FROM (
+			SELECT r.no, r.o, r.i + max(r.at - r.i) OVER (ORDER BY r.at, r.no, r.o ROWS UNBOUNDED PRECEDING) AS slot
+			FROM (
+				SELECT p.no, p.o, p.at, row_number() OVER (ORDER BY p.at, p.no, p.o) AS i
+				FROM (
+					SELECT u.no, u.o, {start_slot} - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at
+					FROM ({untimed}) AS u
+					{and_timed}
+				) AS p
+			) AS r
+		) AS z
+	$query$, names);
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT EXISTS (SELECT FROM {all_maps} AS m WHERE m.source = {source} AND m.n1 IS NULL)
+	$query$, names) INTO overflow;
+	IF overflow THEN
+		PERFORM snowflake_migrate_internal.find(run_, 'error', names ->> 'source_name', NULL, NULL,
+			'the layout has no room for the new ids between its epoch and its end', NULL, NULL, 'Merge under another layout.');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.number(bigint, int) IS 'for snowflake_migrate.merge()''s own use: the new ids of a source';
