@@ -87,7 +87,6 @@ COMMENT ON FUNCTION snowflake_migrate_internal.checks(regclass)
 /*
  * What the queries about one constraint, a row of unique(), have in common, besides the names of its table:
  *
- *     wanted     the rows of all sources as they become, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..
  *     taken      the target's rows as it sees them: t1 .. (the key), e1 ..
  *     same       whether rows w and t are the same to it
  *     compared   whether a row c can be the same as any: nulls are not, unless the constraint says so
@@ -107,7 +106,6 @@ BEGIN
 			'natural_key', array_to_string(t.natural_key, ', '),
 			'old_changed', 'old ' || (constraint_ ->> 'changed'),
 			'indexed', coalesce(constraint_ ->> 'predicate', 'true'),
-			'become', snowflake_migrate_internal.all_rows(run_, no_),
 			'values', (SELECT string_agg(format('%s AS e%s', e.expression, e.n), ', ' ORDER BY e.n)
 					   FROM jsonb_array_elements_text(constraint_ -> 'expressions') WITH ORDINALITY AS e (expression, n)))
 		INTO STRICT names
@@ -116,12 +114,6 @@ BEGIN
 	SELECT string_agg(format('t.e%s %s w.e%s', o.n, o.operator, o.n), ' AND ' ORDER BY o.n) INTO same_values
 		FROM jsonb_array_elements_text(constraint_ -> 'operators') WITH ORDINALITY AS o (operator, n);
 	RETURN names || jsonb_build_object(
-		'wanted', snowflake_migrate_internal.fill($query$(
-				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#},
-					"merge action" AS action, "merge tries" AS tries, {values}
-				FROM ({become}) AS {"name"}
-				WHERE "merge action" IN ('c', 'r') AND ({indexed})
-			)$query$, names),
 		'taken', snowflake_migrate_internal.fill($query$(
 				SELECT {@ AS t#}, {values} FROM {target} AS {"name"} WHERE {indexed}
 			)$query$, names),
@@ -134,6 +126,28 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.constraint_names(bigint, int, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the names in the queries about a unique constraint';
+
+/*
+ * The same with the sources' rows, as long as there are sources: become, the rows as they become, and wanted, as the constraint sees
+ * them: source, o1 .., n1 .., action, tries, e1 ..
+ */
+CREATE FUNCTION snowflake_migrate_internal.wanted_names(run_ bigint, no_ int, constraint_ jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_)
+		|| jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_));
+BEGIN
+	RETURN names || jsonb_build_object('wanted', snowflake_migrate_internal.fill($query$(
+				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#},
+					"merge action" AS action, "merge tries" AS tries, {values}
+				FROM ({become}) AS {"name"}
+				WHERE "merge action" IN ('c', 'r') AND ({indexed})
+			)$query$, names));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.wanted_names(bigint, int, jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: the same, with the rows of the sources';
 
 /*
  * Finds the rows that clash in one unique constraint, with the target's rows or with those of other sources.  Returns how many, and
@@ -452,7 +466,7 @@ CREATE FUNCTION snowflake_migrate_internal.resolve(run_ bigint, no_ int, constra
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	names jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_);
+	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_);
 	total CONSTANT bigint := snowflake_migrate_internal.find_clashes(names);
 	done bigint;
 	remark text;
@@ -533,7 +547,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 DECLARE
-	names jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_);
+	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_);
 BEGIN
 	names := names || jsonb_build_object(
 		'columns', (SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position)

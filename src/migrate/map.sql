@@ -290,13 +290,11 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
+	plan record;
 	u record;
 BEGIN
-	FOR u IN
-		SELECT x.*
-		FROM snowflake_migrate_internal.plan_tables AS t, snowflake_migrate_internal.unique(run_, no_) AS x
-		WHERE t.run = run_ AND t.no = no_ AND (x.policy <> 'renumber' OR t.kind = 'id')
-	LOOP
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	FOR u IN SELECT x.* FROM snowflake_migrate_internal.unique(run_, no_) AS x WHERE x.policy IN ('rerank', 'suffix') LOOP
 		CASE u.policy
 		WHEN 'rerank' THEN
 			PERFORM snowflake_migrate_internal.policy_rerank(run_, no_, to_jsonb(u));
@@ -309,17 +307,15 @@ BEGIN
 				FROM {change} AS v JOIN {map} AS m ON m.source = v.source AND ({m.o#}) = ({v.o#})
 				WHERE v.{"old_changed"} IS NOT NULL
 			$query$, names || jsonb_build_object('label', u.label, 'changed', u.changed, 'old_changed', 'old ' || u.changed));
-		WHEN 'renumber' THEN
-			EXECUTE snowflake_migrate_internal.fill($query$
-				INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key)
-				SELECT {run}, ({'sources'}::name[])[m.source], {'table'}, {'label'}, 'renumber', m.o1::text, m.n1::text
-				FROM {map} AS m
-				WHERE m.action = 'c' AND m.n1 <> m.o1 AND m.o1 > {last_serial}
-			$query$, names || jsonb_build_object('label', u.label, 'last_serial', snowflake_migrate_internal.last_serial()));
-		ELSE
-			NULL;
 		END CASE;
 	END LOOP;
+	INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key)
+	SELECT run_, m.source, m.relation, p.constraint_name, 'renumber', m.old_key, m.new_key
+	FROM snowflake_migrate.declared_policies AS p
+		JOIN snowflake_migrate.map AS m ON m.run = run_ AND m.relation = plan.relation::text
+	WHERE p.relation = plan.relation AND p.policy = 'renumber'
+		AND plan.kind = 'id' AND m.action = 'copied' AND m.new_key <> m.old_key
+		AND m.old_key::bigint > snowflake_migrate_internal.last_serial();
 	/* What a row became may have changed once more since it was put on record. */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE snowflake_migrate.records AS r

@@ -104,111 +104,194 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_newer(bigint, int, text)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows refer to those of a run';
 
+/* Raises an error where the caller may not take the merge back, or not all of it. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_rollback(run_ bigint, force boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	problems text;
+BEGIN
+	IF EXISTS (SELECT FROM snowflake_migrate.runs AS r JOIN snowflake_migrate.runs AS o ON o.run = run_
+			   WHERE r.target = o.target AND r.run <> run_ AND r.state IN ('copying', 'verifying', 'rolling back')) THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'another merge into the same schema is not finished',
+			HINT = 'See snowflake_migrate.runs.';
+	END IF;
+	/* Before it begins, as it could not go back from there. */
+	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation), E'\n' ORDER BY p.no)
+		INTO problems
+		FROM snowflake_migrate_internal.plan_tables AS p,
+			LATERAL (SELECT string_agg(g.privilege, ', ') FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
+					 WHERE NOT has_table_privilege(p.relation, g.privilege)
+						AND (g.privilege <> 'UPDATE'
+							 OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
+							 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL)) AS d (denied)
+		WHERE p.run = run_ AND p.kind <> 'none' AND d.denied IS NOT NULL
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to take the merge back',
+			DETAIL = problems, HINT = 'GRANT these rights.';
+	END IF;
+	SELECT string_agg(format('Table %s is one of them.', p.relation), E'\n' ORDER BY p.no) INTO problems
+		FROM snowflake_migrate_internal.plan_tables AS p
+		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (
+				SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
+	IF problems IS NOT NULL AND NOT force THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('cannot take all of merge %s back', run_),
+			DETAIL = E'Rows of tables without a key cannot be told from others.\n' || problems, HINT = 'With force => true, they stay.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rollback(bigint, boolean)
+	IS 'for snowflake_migrate.rollback(): an error where a merge may not be taken back';
+
+/* Raises an error where newer rows have ranks that come back. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_ranks(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	t record;
+	place int;
+	n bigint;
+	example text;
+BEGIN
+	FOR t IN
+		SELECT p.no, p.relation, u.label, u.changed, u.expressions, to_jsonb(u) AS constraint_
+		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'rerank'
+			AND to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
+	LOOP
+		place := array_position(t.expressions, '(' || quote_ident(t.changed) || ')');
+		EXECUTE snowflake_migrate_internal.fill($query$
+			WITH q AS (
+				SELECT {@ AS t#}, {values} FROM {target} AS {"name"}
+			)
+			SELECT count(*), min({t.t#::text})
+			FROM {rank} AS r
+				JOIN q AS f ON ({f.t#}) = ({r.n#}) AND f.e{place} = r.new
+				JOIN q AS t ON t.e{place} = r.old{and_same}
+			WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'c' AND ({m.n#}) = ({t.t#}))
+				AND NOT EXISTS (SELECT FROM {rank} AS o WHERE ({o.n#}) = ({t.t#}) AND t.e{place} = o.new)
+		$query$, snowflake_migrate_internal.constraint_names(run_, t.no, t.constraint_) || jsonb_build_object(
+			'place', place,
+			'and_same', (SELECT coalesce(string_agg(format(' AND t.e%s IS NOT DISTINCT FROM f.e%s', i, i), ''), '')
+						 FROM generate_subscripts(t.expressions, 1) AS i WHERE i <> place))) INTO n, example;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+				MESSAGE = format('cannot take merge %s back, as newer rows have ranks that come back', run_),
+				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
+				HINT = format('Give these rows another %I.', t.changed);
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_ranks(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where newer rows have ranks that come back';
+
+/* Raises an error where newer rows have what must be unique in rows that were replaced and come back. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_former(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	t record;
+	n bigint;
+	example text;
+BEGIN
+	FOR t IN
+		SELECT p.no, p.relation, u.label, to_jsonb(u) AS constraint_
+		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
+			AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({t.t#::text})
+			FROM (SELECT {values} FROM {former} AS {"name"} WHERE {indexed}) AS w JOIN {taken} AS t ON {same}
+			WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({t.t#}))
+		$query$, snowflake_migrate_internal.constraint_names(run_, t.no, t.constraint_)) INTO n, example;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+				MESSAGE = format('cannot take merge %s back, as newer rows clash with rows that come back', run_),
+				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
+				HINT = 'Give these rows other values.';
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_former(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with rows that come back';
+
+/* Adds to the report which rows that a run brought have changed since, and returns a line for each table. */
+CREATE FUNCTION snowflake_migrate_internal.find_changed(run_ bigint) RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	xids CONSTANT text := ARRAY(SELECT DISTINCT x::xid::text FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x
+								WHERE s.run = run_);
+	t record;
+	n bigint;
+	example text;
+	changed text[] := '{}';
+BEGIN
+	FOR t IN SELECT p.* FROM snowflake_migrate_internal.plan_tables AS p
+		WHERE p.run = run_ AND p.kind <> 'none'
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+		ORDER BY p.no
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT count(*), string_agg(x.key, ', ') FILTER (WHERE x.n <= 3)
+				FROM (
+					SELECT {m.n#::text} AS key, row_number() OVER () AS n
+					FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
+					WHERE t.xmin <> ALL ({'xids'}::xid[])
+			$query$
+			/* Of an unfinished run, rows whose place was not taken yet are as they were. */
+			|| CASE WHEN to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || t.no)) IS NOT NULL
+				THEN 'AND (m.action = ''c'' OR EXISTS (SELECT FROM {former} AS f WHERE ({f.@}) = ({t.@})))' ELSE '' END
+			|| ') AS x', snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object('xids', xids)) INTO n, example;
+		IF n > 0 THEN
+			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
+			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
+				'rows had changed since when they were taken back', n, example, NULL);
+		END IF;
+	END LOOP;
+	RETURN changed;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_changed(bigint)
+	IS 'for snowflake_migrate.rollback(): rows that changed since they were merged';
+
 /* Begins to take a run back, or goes on: checks what is in the way first. */
 CREATE FUNCTION snowflake_migrate_internal.rollback_start(run_ bigint, force boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
 DECLARE
-	problems text;
-	t record;
-	n bigint;
-	example text;
-	changed text[] := '{}';
+	changed text[];
 BEGIN
 	IF snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done', 'rolling back']) = 'rolling back' THEN
 		/* What came since it was interrupted. */
 		PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 		RETURN;
 	END IF;
-	IF EXISTS (SELECT FROM snowflake_migrate.runs AS r JOIN snowflake_migrate.runs AS o ON o.run = run_
-			   WHERE r.target = o.target AND r.run <> run_ AND r.state IN ('copying', 'verifying', 'rolling back')) THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'another merge into the same schema is not finished', HINT = 'See snowflake_migrate.runs.';
-	END IF;
-	/* Before it begins, as it could not go back from there. */
-	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation), E'\n' ORDER BY p.no) INTO problems
-		FROM snowflake_migrate_internal.plan_tables AS p,
-			LATERAL (SELECT string_agg(g.privilege, ', ') FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
-					 WHERE NOT has_table_privilege(p.relation, g.privilege)
-						AND (g.privilege <> 'UPDATE' OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
-							 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL)) AS d (denied)
-		WHERE p.run = run_ AND p.kind <> 'none' AND d.denied IS NOT NULL AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
-	IF problems IS NOT NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to take the merge back', DETAIL = problems, HINT = 'GRANT these rights.';
-	END IF;
-	SELECT string_agg(format('Table %s is one of them.', p.relation), E'\n' ORDER BY p.no) INTO problems
-		FROM snowflake_migrate_internal.plan_tables AS p
-		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
-	IF problems IS NOT NULL AND NOT force THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('cannot take all of merge %s back', run_),
-			DETAIL = E'Rows of tables without a key cannot be told from others.\n' || problems, HINT = 'With force => true, they stay.';
-	END IF;
+	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
-	/* Ranks come back, unless newer rows have them. */
-	FOR t IN SELECT p.*, c.relname, u.label, u.changed, u.expressions, snowflake_migrate_internal.relation(run_, 'rank_' || p.no) AS ranks,
-			array_position(u.expressions, '(' || quote_ident(u.changed) || ')') AS place
-		FROM snowflake_migrate_internal.plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, snowflake_migrate_internal.unique(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'rerank' AND to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
-	LOOP
-		EXECUTE format('WITH q (%s, %s) AS (SELECT %s, %s FROM %s AS %I) '
-			'SELECT count(*), min(%s) FROM %s AS r JOIN q AS f ON %s AND f.e%s = r.new JOIN q AS t ON t.e%s = r.old%s '
-			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action = ''c'' AND %s) AND NOT EXISTS (SELECT FROM %s AS o WHERE %s AND t.e%s = o.new)',
-			snowflake_migrate_internal.key_list('k#', t.key), (SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
-			snowflake_migrate_internal.key_list('@', t.key), array_to_string(t.expressions, ', '), snowflake_migrate_internal.only(t.relation), t.relname,
-			snowflake_migrate_internal.key_text('t.k#', t.key), t.ranks, snowflake_migrate_internal.key_list('f.k# = r.n#', t.key, ' AND '), t.place, t.place,
-			coalesce((SELECT string_agg(format(' AND t.e%s IS NOT DISTINCT FROM f.e%s', i, i), '') FROM generate_subscripts(t.expressions, 1) AS i WHERE i <> t.place), ''),
-			snowflake_migrate_internal.relation(run_, 'map_' || t.no), snowflake_migrate_internal.key_list('m.n# = t.k#', t.key, ' AND '),
-			t.ranks, snowflake_migrate_internal.key_list('o.n# = t.k#', t.key, ' AND '), t.place) INTO n, example;
-		IF n > 0 THEN
-			RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = format('cannot take merge %s back, as newer rows have ranks that come back', run_),
-				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = format('Give these rows another %I.', t.changed);
-		END IF;
-	END LOOP;
-	/* Rows that were replaced come back, unless newer rows have what must be unique in them. */
-	FOR t IN SELECT p.*, c.relname, u.label, u.expressions, u.operators, u.distinct_nulls, u.predicate, snowflake_migrate_internal.relation(run_, 'former_' || p.no) AS former
-		FROM snowflake_migrate_internal.plan_tables AS p JOIN pg_class AS c ON c.oid = p.relation, snowflake_migrate_internal.unique(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
-			AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
-	LOOP
-		EXECUTE format('SELECT count(*), min(%s) FROM (SELECT %s FROM %s AS %I%s) AS f (%s) JOIN (SELECT %s, %s FROM %s AS %I%s) AS t (%s, %s) ON %s '
-			'WHERE NOT EXISTS (SELECT FROM %s AS m WHERE m.action IN (''c'', ''r'') AND %s)',
-			snowflake_migrate_internal.key_text('t.k#', t.key), array_to_string(t.expressions, ', '), t.former, t.relname, coalesce(' WHERE ' || t.predicate, ''),
-			(SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
-			snowflake_migrate_internal.key_list('@', t.key), array_to_string(t.expressions, ', '), snowflake_migrate_internal.only(t.relation), t.relname,
-			coalesce(' WHERE ' || t.predicate, ''), snowflake_migrate_internal.key_list('k#', t.key),
-			(SELECT string_agg('e' || i, ', ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
-			(SELECT string_agg(format('f.e%s %s t.e%s', i, t.operators[i], i), ' AND ' ORDER BY i) FROM generate_subscripts(t.expressions, 1) AS i),
-			snowflake_migrate_internal.relation(run_, 'map_' || t.no), snowflake_migrate_internal.key_list('m.n# = t.k#', t.key, ' AND ')) INTO n, example;
-		IF n > 0 THEN
-			RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = format('cannot take merge %s back, as newer rows clash with rows that come back', run_),
-				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example), HINT = 'Give these rows other values.';
-		END IF;
-	END LOOP;
+	PERFORM snowflake_migrate_internal.refuse_ranks(run_);
+	PERFORM snowflake_migrate_internal.refuse_former(run_);
 	IF current_setting('session_replication_role') <> 'replica'
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to set session_replication_role',
-			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.', HINT = 'GRANT SET ON PARAMETER session_replication_role.';
+			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.',
+			HINT = 'GRANT SET ON PARAMETER session_replication_role.';
 	END IF;
-	FOR t IN SELECT p.*, (SELECT array_agg(DISTINCT x) FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x WHERE s.run = run_) AS xids
-		FROM snowflake_migrate_internal.plan_tables AS p
-		WHERE p.run = run_ AND p.kind <> 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no) ORDER BY p.no
-	LOOP
-		EXECUTE format('SELECT count(*), string_agg(x.key, '', '') FILTER (WHERE x.n <= 3) FROM (SELECT %s AS key, row_number() OVER () AS n FROM %s AS t JOIN %s AS m ON m.action IN (''c'', ''r'') AND %s '
-			'WHERE t.xmin <> ALL (%L::xid[])%s) AS x', snowflake_migrate_internal.key_text('m.n#', t.key), snowflake_migrate_internal.only(t.relation),
-			snowflake_migrate_internal.relation(run_, 'map_' || t.no), snowflake_migrate_internal.key_list('t.@ = m.n#', t.key, ' AND '),
-			(SELECT coalesce(array_agg(x::xid), '{}') FROM unnest(t.xids) AS x),
-			/* Of an unfinished run, rows whose place was not taken yet are as they were. */
-			CASE WHEN to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || t.no)) IS NOT NULL
-				THEN format(' AND (m.action = ''c'' OR EXISTS (SELECT FROM %s AS f WHERE %s))', snowflake_migrate_internal.relation(run_, 'former_' || t.no),
-							snowflake_migrate_internal.key_list('f.@ = t.@', t.key, ' AND ')) ELSE '' END) INTO n, example;
-		IF n > 0 THEN
-			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL, 'rows had changed since when they were taken back', n, example, NULL);
-		END IF;
-	END LOOP;
+	changed := snowflake_migrate_internal.find_changed(run_);
 	IF changed <> '{}' AND NOT force THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('rows that merge %s brought have changed since', run_),
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('rows that merge %s brought have changed since', run_),
 			DETAIL = array_to_string(changed, E'\n'), HINT = 'With force => true, they are taken back all the same.';
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s SET position = NULL, done = false WHERE s.run = run_;
@@ -227,20 +310,19 @@ DECLARE
 	run_row record;
 	plan record;
 	part record;
-	columns text;
-	former_columns text;
+	copied record;
 	deleted bigint := 0;
 	restored bigint := 0;
 	started CONSTANT timestamptz := clock_timestamp();
-	map CONSTANT text := snowflake_migrate_internal.relation(run_, 'map_' || no_);
-	former CONSTANT text := snowflake_migrate_internal.relation(run_, 'former_' || no_);
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	part := snowflake_migrate_internal.range(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
 	IF plan.kind <> 'none' THEN
-		EXECUTE format('DELETE FROM %s AS t USING %s AS m WHERE %s AND %s AND m.action = ''c''', snowflake_migrate_internal.only(plan.relation), map,
-			snowflake_migrate_internal.key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
+		EXECUTE snowflake_migrate_internal.fill($query$
+			DELETE FROM {target} AS t USING {map} AS m WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'c'
+		$query$, names || jsonb_build_object('of_map', part.of_map));
 		GET DIAGNOSTICS deleted = ROW_COUNT;
 		/*
 		 * The rows are locked now: who refers to one of them has committed, and is seen, or will not find it.  Of a cycle, other members'
@@ -249,23 +331,29 @@ BEGIN
 		IF current_setting('session_replication_role') = 'replica' THEN
 			PERFORM snowflake_migrate_internal.refuse_newer(run_, no_, part.of_map);
 		END IF;
-		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position), string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position) INTO columns, former_columns
-			FROM snowflake_migrate_internal.plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
+		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) AS columns,
+				string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position) AS former_columns
+			INTO copied
+			FROM snowflake_migrate_internal.plan_columns AS c
+				JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
 			WHERE c.run = run_ AND c.no = no_ AND NOT c.generated AND a.attidentity <> 'a' AND c.name <> ALL (plan.key);
-		IF columns IS NOT NULL AND to_regclass(former) IS NOT NULL THEN
-			EXECUTE format('UPDATE %s AS t SET (%s) = (SELECT %s FROM %s AS f WHERE %s) FROM %s AS m JOIN %s AS o ON %s WHERE %s AND %s AND m.action = ''r''',
-				snowflake_migrate_internal.only(plan.relation), columns, former_columns,
-				former, snowflake_migrate_internal.key_list('f.@ = t.@', plan.key, ' AND '), map, former, snowflake_migrate_internal.key_list('o.@ = m.n#', plan.key, ' AND '),
-				snowflake_migrate_internal.key_list('t.@ = m.n#', plan.key, ' AND '), part.of_map);
+		IF copied.columns IS NOT NULL AND to_regclass(names ->> 'former') IS NOT NULL THEN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				UPDATE {target} AS t
+				SET ({columns}) = (SELECT {former_columns} FROM {former} AS f WHERE ({f.@}) = ({t.@}))
+				FROM {map} AS m JOIN {former} AS o ON ({o.@}) = ({m.n#})
+				WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'r'
+			$query$, names || to_jsonb(copied) || jsonb_build_object('of_map', part.of_map));
 			GET DIAGNOSTICS restored = ROW_COUNT;
 		END IF;
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s
-		SET rows_done = greatest(s.rows_done - deleted - restored, 0), position = part.range_end, done = part.range_end IS NULL, busy = s.busy + (clock_timestamp() - started)
+		SET rows_done = greatest(s.rows_done - deleted - restored, 0), position = part.range_end, done = part.range_end IS NULL,
+			busy = s.busy + (clock_timestamp() - started)
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 	/* When the last of the table's merged rows is gone, the ranks are free again. */
-	IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND NOT s.done)
-		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
+	IF (SELECT bool_and(s.done) AND bool_or(s.copied_by <> '{}') FROM snowflake_migrate_internal.plan_sources AS s
+		WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, true);
 	END IF;
 END
@@ -289,8 +377,12 @@ BEGIN
 		UPDATE snowflake_migrate.runs AS r SET state = 'rolled back', finished_at = clock_timestamp() WHERE r.run = run_;
 		RETURN false;
 	END IF;
-	FOR member IN SELECT s.no, s.source FROM snowflake_migrate_internal.plan_sources AS s JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done AND (next.cyclic OR (s.no, s.source) = (next.no, next.source)) ORDER BY s.no DESC, s.source DESC
+	FOR member IN
+		SELECT s.no, s.source
+		FROM snowflake_migrate_internal.plan_sources AS s JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done
+			AND (next.cyclic OR (s.no, s.source) = (next.no, next.source))
+		ORDER BY s.no DESC, s.source DESC
 	LOOP
 		PERFORM snowflake_migrate_internal.uncopy(run_, member.no, member.source);
 	END LOOP;
