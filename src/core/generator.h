@@ -251,7 +251,8 @@ public:
 		forget_claim();
 
 		uint64_t	issued = load(state_.highest_issued);
-		int64_t		tick = std::max(issued == 0 ? 0 : steps_.tick_of(issued) + 1, static_cast<int64_t>(load(state_.passed)));
+		int64_t		tick = std::max(issued == 0 ? 0 : steps_.tick_of(issued) + 1,
+									static_cast<int64_t>(load(state_.passed)));
 
 		env_.unlock();
 		return tick == 0 ? 0 : steps_.begin_us(tick);

@@ -72,7 +72,7 @@ bool		node_from_parts(const NodeId &node_id, const Layout &layout, uint64_t *nod
  * before is a number too, as in "ip-10-1-2-3".
  */
 bool		node_from_host_name(std::string_view host_name, const Layout &layout, uint64_t *node,
-						  Reason *reason) noexcept;
+								Reason *reason) noexcept;
 
 /* The host part of an address that the network contains. */
 bool		node_from_address(const Network &network, const uint8_t *address, const Layout &layout,

@@ -18,6 +18,7 @@
 
 #include "core/id.h"
 #include "core/layout.h"
+#include "core/units.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
 {
@@ -50,7 +51,7 @@ static_assert(1 + scale_epoch_bits + scale_shift_bits + scale_unit_bits + scale_
 
 constexpr uint64_t scale_is_accepted = uint64_t{1} << 63;
 constexpr int scale_units = 3;
-constexpr int64_t scale_units_us[scale_units] = {1, 1000, 1000 * 1000};
+constexpr int64_t scale_units_us[scale_units] = {1, us_per_ms, us_per_s};
 
 constexpr uint64_t
 scale_mask(int bits) noexcept

@@ -30,7 +30,7 @@ bool		read_grant(ClaimSource *source);
  */
 bool		wait_for_keeper(int64_t us, int64_t ns);
 
-/* With a registry only: lets the keeper ask for more where less than half of the claim window is left after this time. */
+/* With a registry only: lets the keeper ask for more where less than half a claim window is left after this time. */
 void		ask_for_time_after(int64_t us);
 
 /* The state at this time of the clock: what is granted may be over before the keeper says so. */

@@ -346,8 +346,7 @@ public:
 
 	void withdraw() noexcept
 	{
-		change_grant([] (RegistryGrant *shown)
-		{
+		change_grant([] (RegistryGrant *shown) {
 			shown->is_usable = false;
 			shown->state = ClaimState::lost;
 			shown->since = GetCurrentTimestamp();

@@ -276,7 +276,8 @@ look_around(Problem *problem)
 {
 	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), e.extversion, c.system_identifier "
 							   "FROM pg_catalog.pg_control_system() AS c "
-							   "LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake'", 0, nullptr, problem);
+							   "LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake'",
+							   0, nullptr, problem);
 
 	if (result == nullptr)
 	{

@@ -400,7 +400,8 @@ snowflake_registry_admit(PG_FUNCTION_ARGS)
 	known.granted_from_us = PG_ARGISNULL(5) ? 0 : PG_GETARG_INT64(5);
 	known.granted_until_us = PG_ARGISNULL(6) ? 0 : PG_GETARG_INT64(6);
 
-	const Admission admission = admit(form, known, me, expected, generation, wanted_until_us, bounds, &granted_until_us);
+	const Admission admission = admit(form, known, me, expected, generation, wanted_until_us, bounds,
+									  &granted_until_us);
 
 	if (admission == Admission::admitted)
 		PG_RETURN_INT64(granted_until_us);

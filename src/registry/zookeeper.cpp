@@ -399,8 +399,10 @@ list_some(const uint64_t *nodes, int count,
 void
 take_numbers(const char *const *names, int count)
 {
-	numbers.numbers = static_cast<uint64_t *>(MemoryContextAllocExtended(CurrentMemoryContext,
-		sizeof(uint64_t) * static_cast<size_t>(count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM));
+	const Size	size = sizeof(uint64_t) * static_cast<size_t>(count + 1);
+
+	numbers.numbers = static_cast<uint64_t *>(MemoryContextAllocExtended(CurrentMemoryContext, size,
+																		 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM));
 	numbers.is_out_of_memory = numbers.numbers == nullptr;
 	for (int i = 0; i < count && !numbers.is_out_of_memory; i++)
 	{

@@ -40,7 +40,7 @@ constinit int host = -1;		/* which one of the hosts; -1: none yet */
 constinit char server[sizeof(RegistryAddress::hosts)] = "";		/* that host and port */
 constinit int failure_errno = 0;	/* why the connection failed, where the library knew */
 constinit int64_t answered_ms = 0;	/* when the server last answered all that was asked */
-constinit int64_t silent_since_ms = 0;	/* since when an answer has been missing and nothing came; 0: none is missing */
+constinit int64_t silent_since_ms = 0;	/* since when an answer is missing and nothing came; 0: none is missing */
 
 /* The requests of the operation at hand. */
 constinit uintptr_t operation = 0;
@@ -53,7 +53,7 @@ constinit TakeNames take_children = nullptr;
 int64_t
 now_ms()
 {
-	return boot_clock_ns() / (1000 * 1000);
+	return boot_clock_ns() / ns_per_ms;
 }
 
 int64_t

@@ -1171,7 +1171,7 @@ call(Server &server, Server::Process &process) noexcept
 			static_cast<int64_t>(server.state.granted.peek()) + world.random.between(-2, 1) :
 			now_tick + world.random.between(-3, 5);
 
-		taken = generator.advance_past(std::clamp<int64_t>(tick, 0, now_tick + 100));
+		(void) generator.advance_past(std::clamp<int64_t>(tick, 0, now_tick + 100));
 		return;
 	}
 	if (happens(48))
