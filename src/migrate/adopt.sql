@@ -116,9 +116,7 @@ DECLARE
 	key record;
 	trial record;
 	largest bigint;
-	statements text[];
 	problems text[];
-	message text;
 	done boolean;
 BEGIN
 	FOR key IN SELECT DISTINCT c.root, c.attname, c.widened FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c WHERE c.adopted

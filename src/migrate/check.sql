@@ -335,7 +335,6 @@ DECLARE
 	block boolean[];
 	counts bigint[];
 	example text;
-	n int;
 BEGIN
 	FOR pair IN
 		SELECT p.*, u.sources[s.source] AS source, s.relation AS source_relation, c.relkind AS source_kind,

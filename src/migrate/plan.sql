@@ -17,10 +17,9 @@ DECLARE
 BEGIN
 	LOOP
 		run := nextval('snowflake_migrate_internal.run_number');
-		IF to_regnamespace('snowflake_merge_' || run) IS NULL THEN
-			RETURN run;
-		END IF;
+		EXIT WHEN to_regnamespace('snowflake_merge_' || run) IS NULL;
 	END LOOP;
+	RETURN run;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.new_run()

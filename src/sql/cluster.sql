@@ -35,7 +35,7 @@ BEGIN
 	server_version := pg_catalog.split_part(pg_catalog.current_setting('server_version'), ' ', 1);
 	extension_version := (SELECT e.extversion FROM pg_catalog.pg_extension AS e WHERE e.extname = 'snowflake');
 	max_origins := coalesce(pg_catalog.current_setting('max_active_replication_origins', true),
-							pg_catalog.current_setting('max_replication_slots'));
+							pg_catalog.current_setting('max_replication_slots'))::pg_catalog.int4;
 	SELECT m.epoch, m.tick, m.timestamp_shift INTO limit_epoch, limit_tick, limit_timestamp_shift
 		FROM @extschema@.snowflake_limit_layout() AS m;
 
