@@ -2,6 +2,8 @@
 #
 #	make, make install, make installcheck	as with any PGXS extension; PG_CONFIG=... selects the server
 #	make test	everything that shows that it works; installs the packages that are missing
+#	make format	lays the C++ out as .clang-format says
+#	make lint	what can be said of the code without running it: layout, clang-tidy, cppcheck, ShellCheck, plpgsql_check
 #	make demo	three private servers with an orders table over them; two game servers that are merged
 #	make bench	the speed, as ratios within one run; BENCH=ids or BENCH=merge for a part of it
 
@@ -46,7 +48,7 @@ PG_CXXFLAGS = $(CORE_FLAGS) -Wno-unused-parameter $(if $(WERROR),-Werror)
 SHLIB_LINK = -nostartfiles
 
 # The build needs packages that a fresh machine does not have: these targets fetch them before PGXS is looked for.
-PACKAGE_TARGETS = test demo bench
+PACKAGE_TARGETS = test lint format demo bench
 ifneq (,$(filter $(PACKAGE_TARGETS),$(MAKECMDGOALS)))
 ifneq (ok,$(shell PG_CONFIG="$(PG_CONFIG)" tools/packages $(filter $(PACKAGE_TARGETS),$(MAKECMDGOALS)) >&2 && echo ok))
 $(error could not install the packages that are missing)
@@ -101,6 +103,14 @@ PROVE_TESTS ?= test/t/*.pl
 tap: PROVE_FLAGS = -I test/perl -j6 --timer
 tap:
 	$(prove_installcheck)
+
+.PHONY: lint
+lint: ready
+	@PG_CONFIG='$(PG_CONFIG)' tools/lint $(PARTS)
+
+.PHONY: format
+format:
+	@tools/format $(wildcard src/*/*.cpp src/*/*.h test/*/*.cpp test/*/*.h)
 
 .PHONY: demo
 demo: ready
