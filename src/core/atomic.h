@@ -1,6 +1,6 @@
 /*
  * atomic.h
- *		What an atomic lacks.
+ *		raise_to(): an atomic maximum.
  */
 #ifndef SNOWFLAKE_CORE_ATOMIC_H
 #define SNOWFLAKE_CORE_ATOMIC_H

@@ -2,9 +2,9 @@
  * clock_trust.h
  *		Whether the wall clock is believed, and what it did.
  *
- * CLOCK_BOOTTIME only runs; the wall clock may be set.  What the wall clock is
- * ahead of the other, its offset, changes only when somebody sets it: so an
- * offset tells a clock that was set from time that has passed.
+ * CLOCK_BOOTTIME only runs; the wall clock may be set.  The offset is how far the
+ * wall clock is ahead of CLOCK_BOOTTIME.  It changes only when somebody sets the
+ * wall clock, so it tells a clock that was set from time that has passed.
  *
  * Each reservation of time believes the offset that it was made at.  A clock whose
  * offset is later found to be greater by more than max_forward_jump has jumped

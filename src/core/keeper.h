@@ -278,7 +278,7 @@ private:
 			return fail(problem);
 		is_connected_ = true;
 		if (is_assertion_due_ && !assert_lost_grant())
-			return next_pause();
+			return retry_pause();
 		return is_claimed_ ? renew() : claim();
 	}
 
@@ -306,7 +306,7 @@ private:
 		Request		request = {0, INT64_MAX, {}};
 
 		if (!choose_number(&request))
-			return next_pause();
+			return retry_pause();
 		/* A call that needs more than that says so when there is a claim. */
 		request.need = {env_.clock_us(), env_.issued_until_us(), 0};
 		for (int i = 0; i < tries_per_turn; i++)
@@ -317,7 +317,7 @@ private:
 				return pause_us;
 		}
 		show_trouble({.kind = Trouble::Kind::changing});
-		return next_pause();
+		return retry_pause();
 	}
 
 	int64_t try_to_claim(Request *request) noexcept
@@ -332,7 +332,7 @@ private:
 		const int64_t begun_us = env_.boot_us();
 
 		if (!read(request->node, &known, &registry))
-			return next_pause();
+			return retry_pause();
 		if (is_pending_granted(known, registry))
 		{
 			/* It was made, it is nobody else's yet, and nothing was issued under it. */
@@ -356,7 +356,7 @@ private:
 		{
 			request->until_us = known.granted_until_us - 1;
 			is_grant_pending_ = false;
-			return choose_number(request) ? again : next_pause();
+			return choose_number(request) ? again : retry_pause();
 		}
 		if (verdict != Verdict::write)
 		{
@@ -433,7 +433,7 @@ private:
 				return pause_us;
 		}
 		show_trouble({.kind = Trouble::Kind::changing});
-		return next_pause();
+		return retry_pause();
 	}
 
 	int64_t try_to_renew(Renewal *renewal) noexcept
@@ -446,7 +446,7 @@ private:
 		const int64_t begun_us = env_.boot_us();
 
 		if (!read(grant_.node, &known, &registry))
-			return next_pause();
+			return retry_pause();
 		adopt(known, me_, &grant_);
 
 		const bool	was_overdue = is_overdue();
@@ -679,7 +679,7 @@ private:
 	int64_t fail(const Problem &problem) noexcept
 	{
 		show_failure(problem);
-		return next_pause();
+		return retry_pause();
 	}
 
 	void show_verdict(Verdict verdict, const Claim &known, const RegistryTime &registry) noexcept
@@ -691,7 +691,7 @@ private:
 	int64_t refuse(Verdict verdict, const Claim &known, const RegistryTime &registry) noexcept
 	{
 		show_verdict(verdict, known, registry);
-		return verdict == Verdict::unsettled ? std::min(next_pause(), registry.unsettled_us) : next_pause();
+		return verdict == Verdict::unsettled ? std::min(retry_pause(), registry.unsettled_us) : retry_pause();
 	}
 
 	/* The pause after a renewal. */
@@ -701,7 +701,7 @@ private:
 	}
 
 	/* The pause after a failure. */
-	int64_t next_pause() noexcept
+	int64_t retry_pause() noexcept
 	{
 		const int64_t longest_us = std::min(longest_retry_pause_us, env_.window_us() / 3);
 

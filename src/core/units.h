@@ -1,6 +1,6 @@
 /*
  * units.h
- *		Units of time in one another.
+ *		Factors between units of time.
  */
 #ifndef SNOWFLAKE_CORE_UNITS_H
 #define SNOWFLAKE_CORE_UNITS_H

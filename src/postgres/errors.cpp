@@ -1,6 +1,6 @@
 /*
  * errors.cpp
- *		What a call says that makes no id: what is wrong, what was found, what to do.
+ *		Reports why a call could not make an id: what is wrong, what was found, what to do.
  *
  * The errors of a registry are in grant.cpp, those of another layout than before
  * in layout_change.cpp.

@@ -1,6 +1,6 @@
 /*
  * errors.h
- *		What a call says that makes no id.
+ *		Reports why a call could not make an id.
  */
 #ifndef SNOWFLAKE_POSTGRES_ERRORS_H
 #define SNOWFLAKE_POSTGRES_ERRORS_H

@@ -1,12 +1,11 @@
 /*
  * layout_change.cpp
- *		Another layout than the one that the limit was made in.
+ *		Changing the layout of a server that has made ids.
  *
- * The order of the records is what counts: first a limit at or above which all
- * ids of the new layout start, then the scale of the new layout, then, by the
- * caller, further limits; each is durable before the next one is written.  So
- * after a crash in between the scale on record is never one that ids below the
- * limit were not made on, unless they lie below all that it is used for.
+ * A change writes three records, and makes each durable before the next: the limit
+ * at which ids of the new layout start, the new layout's scale, and, by the caller,
+ * further limits.  A crash in between leaves the old scale with a limit that is too
+ * high, which is safe.
  */
 #include "postgres/layout_change.h"
 

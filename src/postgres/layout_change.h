@@ -1,10 +1,10 @@
 /*
  * layout_change.h
- *		Another layout than the one that the limit was made in.
+ *		Changing the layout of a server that has made ids.
  *
- * Time above the limit is new, but the ids that another layout gives it may be
- * those that were made before, in other time: they start where they lie above
- * all of those by themselves, or they are refused.
+ * A new layout can give a later time an id that already exists.  So ids of the new
+ * layout start only where all of them are greater than every earlier id; where
+ * there is no such place, the server refuses to make ids.
  */
 #ifndef SNOWFLAKE_POSTGRES_LAYOUT_CHANGE_H
 #define SNOWFLAKE_POSTGRES_LAYOUT_CHANGE_H

@@ -10,8 +10,8 @@
  * nothing to create or to drop.  Writing it assigns no transaction id.
  *
  * Origin 65533 likewise says on which scale (core/scale.h) the ids below the limit
- * were made, and whether it was accepted over another one; 0: on an unknown one, by
- * a version that did not write it, or none.
+ * were made, and whether it was accepted over another one.  0: no scale was recorded,
+ * because there is no limit yet or an older version wrote it.
  */
 #ifndef SNOWFLAKE_POSTGRES_RESERVATION_H
 #define SNOWFLAKE_POSTGRES_RESERVATION_H

@@ -18,7 +18,8 @@ class Row
 public:
 	void		add(Datum value, bool is_null = false)
 	{
-		Assert(filled_ < most_columns);
+		if (filled_ == most_columns)
+			elog(ERROR, "row has more than %d columns", most_columns);
 		values_[filled_] = value;
 		nulls_[filled_++] = is_null;
 	}
@@ -64,7 +65,7 @@ public:
 	}
 
 private:
-	static constexpr int most_columns = 24;
+	static constexpr int most_columns = 32;
 
 	Datum		values_[most_columns];
 	bool		nulls_[most_columns];

@@ -281,7 +281,7 @@ define_registry_settings(GucContext at_start)
 	/* The longest time without the registry, and what a new holder may have to wait for after a crash. */
 	define("snowflake.claim_window", [&] (const char *name) {
 		DefineCustomIntVariable(name, "Sets how far ahead of the ids the registry grants a node number.",
-								"It is renewed when a third of this has passed.",
+								"It is renewed when a third of this has passed, and at least every 10 s.",
 								&claim_window_ms, 30000, 1000, 600000, PGC_SIGHUP, GUC_UNIT_MS,
 								nullptr, nullptr, nullptr);
 	});

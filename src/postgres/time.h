@@ -1,6 +1,6 @@
 /*
  * time.h
- *		Between PostgreSQL's timestamptz and Unix microseconds.
+ *		Converts between timestamptz and Unix microseconds, and prints both.
  */
 #ifndef SNOWFLAKE_POSTGRES_TIME_H
 #define SNOWFLAKE_POSTGRES_TIME_H

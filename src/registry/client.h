@@ -1,6 +1,6 @@
 /*
  * client.h
- *		What all who speak to the registry share: the keeper, which holds this
+ *		Helpers for the registry's clients: the keeper, which holds this
  *		server's claim, and snowflake_internal.set_aside().
  */
 #ifndef SNOWFLAKE_REGISTRY_CLIENT_H

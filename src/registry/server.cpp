@@ -1,6 +1,6 @@
 /*
  * server.cpp
- *		A registry's own side: what the functions of registry.sql can't say in SQL.
+ *		The C functions behind registry.sql, which run in the registry's own server.
  *
  * The rules by which a write is admitted are in core/claim.cpp, where servers
  * have theirs.  Limits come from this server's settings as the library knows them,
@@ -10,11 +10,14 @@
  * outlives every process and the server, but not the machine, and no copy or backup
  * of the database has it.  It holds the highest number of a write that was committed.
  * A database whose rows have that number, or a higher one, has lost nothing since it
- * was used last; one whose rows have not was put back.  Each write notes its number in its row, and in the memory
- * when it is committed; so the memory is never ahead of what was durable.
+ * was used last; one whose rows have not was put back.  Each write notes its number in
+ * its row, and in the memory when it is committed; so the memory is never ahead of what
+ * was durable, unless a writer chose synchronous_commit = off: then a crash of the
+ * server makes the registry settle, for no other reason.
  *
- * The memory may be missing (the machine has started anew) or out of reach; then
- * the registry can't tell, and is as unsettled as one that was put back.
+ * The memory may be missing, since the machine has started anew: then the registry
+ * settles as one that was put back.  While it is out of reach the registry grants
+ * nothing anew.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -44,7 +47,7 @@ namespace
 /* What is in the memory; all 0 when it is made. */
 struct Memory
 {
-	std::atomic<int64_t> incarnation;	/* which row of snowflake_registry_server it belongs to; 0: none yet */
+	std::atomic<int64_t> incarnation;	/* which row of registry_server it belongs to; 0: none yet */
 	std::atomic<int64_t> committed; /* the highest number of a write that was committed */
 	std::atomic<int64_t> drawn;	/* the highest number that was given to a write */
 	std::atomic<int64_t> asked; /* when the registry was last asked, on CLOCK_BOOTTIME, microseconds */
@@ -302,7 +305,7 @@ snowflake_registry_note(PG_FUNCTION_ARGS)
 /*
  * snowflake_registry_begin(newest bigint) bigint: begins anew with a database whose
  * newest write has this number, and returns the incarnation, never 0, that its row of
- * snowflake_registry_server is to have.
+ * registry_server is to have.
  */
 PG_FUNCTION_INFO_V1(snowflake_registry_begin);
 Datum

@@ -1,7 +1,7 @@
 /*
  * store.h
- *		What a registry is to the keeper, and to who sets a number aside: a place that
- *		keeps claims, and changes one where it has not been changed since it was read.
+ *		The interface of a registry's store: it keeps claims, and changes one by
+ *		compare-and-swap.  The keeper and set_aside.cpp use it.
  *
  * Each kind of registry is a module of its own, which only they load: the library
  * that speaks to it is no business of other processes.  The module exports one

@@ -24,9 +24,10 @@ namespace snowflake::simulation
 
 using SimGenerator = Generator<SimAtomic, SimEnvironment>;
 
-constexpr int failure_count = static_cast<int>(Failure::issued_above) + 1;
+constexpr int failure_count = static_cast<int>(Failure::past_grant) + 1;
 constexpr const char *failure_names[failure_count] = {
 	"none", "behind", "standstill", "forward_jump", "epoch_ahead", "exhausted", "issued_above",
+	"ungranted", "past_grant",
 };
 
 /* Over all histories: shows that what should be tried was tried. */

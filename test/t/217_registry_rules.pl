@@ -108,11 +108,7 @@ $one->wait_for_clients(4096);
 
 sub kill_a_backend
 {
-	my ($log) = $one->log_position;
-
-	kill 'KILL', $one->value(q{pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1});
-	$one->wait_for_log(qr/all server processes terminated; reinitializing/, $log);
-	$one->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
+	$one->crash($one->value(q{pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1}));
 	$one->finish_clients;
 	return;
 }
