@@ -19,16 +19,21 @@ REVOKE ALL ON FUNCTION snowflake_advance_past(bigint) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_set_reserved_until(ts timestamptz) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_set_reserved_until(timestamptz) IS 'moves the time that this server has reserved, also back, for a node number that has issued nothing above it';
+COMMENT ON FUNCTION snowflake_set_reserved_until(timestamptz) IS
+	'moves the time that this server has reserved, also back, for a node number that has issued nothing above it';
 REVOKE ALL ON FUNCTION snowflake_set_reserved_until(timestamptz) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_limit_layout(OUT epoch timestamptz, OUT tick interval, OUT timestamp_shift int) RETURNS record
+CREATE FUNCTION snowflake_limit_layout(
+	OUT epoch timestamptz,
+	OUT tick interval,
+	OUT timestamp_shift int) RETURNS record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION snowflake_limit_layout() IS 'what decides which ids the layout gave that the durable limit was made in';
 
 CREATE FUNCTION snowflake_accept_layout() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_accept_layout() IS 'goes on in the server''s layout, whatever the durable limit was made in; ids may repeat those before';
+COMMENT ON FUNCTION snowflake_accept_layout() IS
+	'goes on in the server''s layout, whatever the durable limit was made in; ids may repeat those before';
 REVOKE ALL ON FUNCTION snowflake_accept_layout() FROM PUBLIC;
 
 /*
@@ -36,18 +41,20 @@ REVOKE ALL ON FUNCTION snowflake_accept_layout() FROM PUBLIC;
  * dropped stays so even where the transaction is rolled back.
  */
 CREATE FUNCTION snowflake_forget_limit() RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET allow_system_table_mods = on
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET allow_system_table_mods = on
 AS $$
 BEGIN
 	IF (SELECT s.preloaded FROM snowflake_internal.server() AS s) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
 			MESSAGE = 'cannot forget the limit of snowflake ids while the library is loaded',
 			DETAIL = 'Ids that are made after this start by the clock alone, and may repeat earlier ones.',
-			HINT = 'It is for uninstalling snowflake: take it out of "shared_preload_libraries" and restart the server before.';
+			HINT = 'To uninstall snowflake, remove it from "shared_preload_libraries" and restart the server first.';
 	ELSIF (SELECT s.max_origins = 0 FROM snowflake_internal.server() AS s) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = 'cannot forget the limit of snowflake ids without room for replication origins',
-			HINT = 'Set "max_replication_slots" (from PostgreSQL 18 on "max_active_replication_origins") as it was, and restart the server.';
+			HINT = 'Set "max_replication_slots" (from PostgreSQL 18 on "max_active_replication_origins") '
+				'as it was, and restart the server.';
 	END IF;
 	INSERT INTO pg_catalog.pg_replication_origin (roident, roname)
 		VALUES (65534, 'snowflake_forget_limit'), (65533, 'snowflake_forget_layout');

@@ -77,8 +77,12 @@ AS 'MODULE_PATHNAME', 'snowflake_registry_max_forward_jump' LANGUAGE C VOLATILE 
 COMMENT ON FUNCTION snowflake_internal.registry_max_forward_jump() IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_max_forward_jump() FROM PUBLIC;
 
-CREATE FUNCTION snowflake_internal.registry_memory(OUT incarnation bigint, OUT committed bigint, OUT asked bigint, OUT boot_clock bigint, OUT shortest_settling bigint)
-RETURNS record
+CREATE FUNCTION snowflake_internal.registry_memory(
+	OUT incarnation bigint,
+	OUT committed bigint,
+	OUT asked bigint,
+	OUT boot_clock bigint,
+	OUT shortest_settling bigint) RETURNS record
 AS 'MODULE_PATHNAME', 'snowflake_registry_memory' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_internal.registry_memory() IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_memory() FROM PUBLIC;
@@ -103,20 +107,62 @@ AS 'MODULE_PATHNAME', 'snowflake_registry_wrote' LANGUAGE C VOLATILE STRICT PARA
 COMMENT ON FUNCTION snowflake_internal.registry_wrote(bigint) IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_wrote(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_internal.registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
-	known_from bigint, known_until bigint, me text, expected_generation bigint, generation bigint, granted_until bigint,
-	furthest_of_others bigint)
-RETURNS bigint
+CREATE FUNCTION snowflake_internal.registry_admit(
+	form text,
+	node bigint,
+	known_generation bigint,
+	known_holder text,
+	known_alive boolean,
+	known_from bigint,
+	known_until bigint,
+	me text,
+	expected_generation bigint,
+	generation bigint,
+	granted_until bigint,
+	furthest_of_others bigint) RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_registry_admit' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_internal.registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.registry_admit IS
 	'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_internal.registry_admit(text, bigint, bigint, text, boolean, bigint, bigint, text, bigint, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_internal.registry_admit FROM PUBLIC;
+
+/* Where the registry is now; when it has settled is for the caller to say. */
+CREATE FUNCTION snowflake_internal.registry_place() RETURNS snowflake_internal.registry_server
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(),
+		   d.oid, d.xmin, t.oid, pg_relation_filenode(t.oid), 0::bigint, 0::bigint, 0::bigint
+	  FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
+	 WHERE d.datname = current_database() AND t.oid = 'snowflake_internal.registry_claim'::regclass
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_place() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_place() FROM PUBLIC;
+
+/*
+ * How long it takes until all holders have been heard, microseconds: the longest claim window, 10 min at most.  A holder
+ * that was out of reach for longer than that, when others were not, has long lost what it held.
+ */
+CREATE FUNCTION snowflake_internal.registry_settling(claim_window interval, shortest bigint) RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT least(600000000, greatest(shortest, extract(epoch FROM greatest(claim_window, (
+		SELECT max(c.claim_window) FROM snowflake_internal.registry_claim AS c
+		WHERE c.holder IS NOT NULL AND c.alive_until > (
+			SELECT max(l.alive_until) FROM snowflake_internal.registry_claim AS l WHERE l.holder IS NOT NULL
+		) - interval '10 min'))) * 1000000))::bigint
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_settling(interval, bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_settling(interval, bigint) FROM PUBLIC;
 
 /*
  * Notices that the registry may have forgotten something, and returns for how long it grants nothing anew, and for
  * how long nothing that another held, microseconds; claim_window is the asking server's.
  */
-CREATE FUNCTION snowflake_internal.registry_unsettled(claim_window interval, OUT unsettled bigint, OUT others_unsettled bigint) RETURNS record
+CREATE FUNCTION snowflake_internal.registry_unsettled(
+	claim_window interval,
+	OUT unsettled bigint,
+	OUT others_unsettled bigint) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -129,30 +175,26 @@ DECLARE
 	newest bigint;
 	is_here boolean;
 	is_whole boolean;
-	settling bigint;
-	alive_last timestamptz;
 BEGIN
 	-- An older snapshot would not see what the memory knows of.
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION 'cannot use a snowflake registry in a transaction that is not READ COMMITTED'
-			USING ERRCODE = 'invalid_transaction_state', DETAIL = format('It is %s.', current_setting('transaction_isolation'));
+			USING ERRCODE = 'invalid_transaction_state',
+				  DETAIL = format('It is %s.', current_setting('transaction_isolation'));
 	END IF;
 
 	FOR attempt IN 1..2 LOOP
 		-- Before what it is compared with.
 		SELECT * INTO memory FROM snowflake_internal.registry_memory();
-		SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(), d.oid, d.xmin, t.oid,
-			   pg_relation_filenode(t.oid)
-		  INTO here.system_identifier, here.timeline, here.started_at, here.database, here.database_row, here.claims, here.claims_file
-		  FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
-		 WHERE d.datname = current_database() AND t.oid = 'snowflake_internal.registry_claim'::regclass;
+		SELECT * INTO here FROM snowflake_internal.registry_place();
 		SELECT count(*) INTO rows_known FROM snowflake_internal.registry_server;
 		SELECT * INTO known FROM snowflake_internal.registry_server LIMIT 1;
 		SELECT coalesce(max(c.write_number), 0) INTO newest FROM snowflake_internal.registry_claim AS c;
 		-- It is where it was ...
 		is_here := coalesce(rows_known = 1 AND
-			(known.system_identifier, known.timeline, known.database, known.database_row::text, known.claims, known.claims_file) =
-			(here.system_identifier, here.timeline, here.database, here.database_row::text, here.claims, here.claims_file), false);
+			(known.system_identifier, known.timeline, known.database, known.database_row::text) =
+			(here.system_identifier, here.timeline, here.database, here.database_row::text) AND
+			(known.claims, known.claims_file) = (here.claims, here.claims_file), false);
 		-- ... and has all that it ever committed.
 		is_whole := coalesce(is_here AND known.incarnation = memory.incarnation AND newest >= memory.committed, false);
 		IF is_whole AND known.started_at = here.started_at THEN
@@ -170,15 +212,12 @@ BEGIN
 		LOCK TABLE snowflake_internal.registry_server IN SHARE ROW EXCLUSIVE MODE;
 	END LOOP;
 
-	-- From now on, not from the server's start: until now its holders may not have reached it.  A holder that was out of reach for
-	-- longer than the longest window, when others were not, has long lost what it held.
-	alive_last := (SELECT max(c.alive_until) FROM snowflake_internal.registry_claim AS c WHERE c.holder IS NOT NULL);
-	settling := least(600000000, greatest(memory.shortest_settling, extract(epoch FROM claim_window) * 1000000,
-		(SELECT extract(epoch FROM max(c.claim_window)) * 1000000 FROM snowflake_internal.registry_claim AS c
-		  WHERE c.holder IS NOT NULL AND c.alive_until > alive_last - interval '10 min')));
-	here.others_settled_at := memory.boot_clock + settling;
+	-- From now on, not from the server's start: until now its holders may not have reached it.
+	others_unsettled := snowflake_internal.registry_settling(claim_window, memory.shortest_settling);
+	here.others_settled_at := memory.boot_clock + others_unsettled;
 	IF is_whole AND memory.boot_clock - memory.asked < memory.shortest_settling THEN
-		-- Whoever took its place while it was stopped has granted nothing anew in so short a time, but may have renewed claims.
+		-- Whoever took its place while it was stopped has granted nothing anew in so short a time, but may have
+		-- renewed claims.
 		here.settled_at := known.settled_at;
 		here.incarnation := known.incarnation;
 		PERFORM snowflake_internal.registry_note(newest);
@@ -189,20 +228,57 @@ BEGIN
 	DELETE FROM snowflake_internal.registry_server;
 	INSERT INTO snowflake_internal.registry_server VALUES (here.*);
 	unsettled := greatest(here.settled_at - memory.boot_clock, 0);
-	others_unsettled := settling;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.registry_unsettled(interval) IS 'for a registry''s own use';
-REVOKE ALL ON FUNCTION snowflake_internal.registry_unsettled(interval) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.registry_unsettled IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_unsettled FROM PUBLIC;
+
+/* After the clock was set back: nobody is alive for longer than its window from now on.  node: null for the whole group. */
+CREATE FUNCTION snowflake_internal.registry_shorten_lives(registry_group text, node bigint) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
+	 WHERE c.registry_group = $1 COLLATE "C" AND ($2 IS NULL OR c.node = $2)
+	   AND c.alive_until > clock_timestamp() + c.claim_window
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_shorten_lives(text, bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_shorten_lives(text, bigint) FROM PUBLIC;
+
+/* The number of a new write. */
+CREATE FUNCTION snowflake_internal.registry_number() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_internal.registry_draw(coalesce(max(c.write_number), 0))
+	  FROM snowflake_internal.registry_claim AS c
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_number() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_number() FROM PUBLIC;
 
 /*
  * One row: this server's clock and what it grants by, and the claim, or nulls
  * where there is none.  Times and durations in microseconds, Unix time.  me is the
  * asking server's nonce; another holder's is not told: it is 'other'.
  */
-CREATE FUNCTION snowflake_internal.registry_read(registry_group text, node bigint, me text, claim_window interval,
-	OUT clock bigint, OUT max_forward_jump bigint, OUT unsettled bigint, OUT incarnation bigint, OUT layout text, OUT generation bigint, OUT holder text,
-	OUT host text, OUT port int, OUT data_directory text, OUT since bigint, OUT granted_until bigint, OUT alive boolean) RETURNS record
+CREATE FUNCTION snowflake_internal.registry_read(
+	registry_group text,
+	node bigint,
+	me text,
+	claim_window interval,
+	OUT clock bigint,
+	OUT max_forward_jump bigint,
+	OUT unsettled bigint,
+	OUT incarnation bigint,
+	OUT layout text,
+	OUT generation bigint,
+	OUT holder text,
+	OUT host text,
+	OUT port int,
+	OUT data_directory text,
+	OUT since bigint,
+	OUT granted_until bigint,
+	OUT alive boolean) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -211,17 +287,17 @@ DECLARE
 	wait record;
 BEGIN
 	IF claim_window NOT BETWEEN interval '1s' AND interval '10min' THEN
-		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window USING ERRCODE = 'invalid_parameter_value';
+		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window
+			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(claim_window);
 	SELECT s.incarnation INTO incarnation FROM snowflake_internal.registry_server AS s;
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
 	max_forward_jump := snowflake_internal.registry_max_forward_jump();
 	SELECT g.layout INTO layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
-	-- A clock that was set back: nobody is alive for longer than its window from now on.
-	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
-	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2 AND c.alive_until > clock_timestamp() + c.claim_window;
-	SELECT c.generation, CASE WHEN c.holder <> me COLLATE "C" THEN 'other' ELSE c.holder END, c.host, c.port, c.data_directory,
+	PERFORM snowflake_internal.registry_shorten_lives($1, $2);
+	SELECT c.generation, CASE WHEN c.holder <> me COLLATE "C" THEN 'other' ELSE c.holder END,
+		   c.host, c.port, c.data_directory,
 		   extract(epoch FROM c.since) * 1000000, extract(epoch FROM c.granted_until) * 1000000,
 		   c.holder IS NOT NULL AND c.alive_until > clock_timestamp()
 	  INTO generation, holder, host, port, data_directory, since, granted_until, alive
@@ -230,8 +306,8 @@ BEGIN
 	unsettled := CASE WHEN holder = 'other' COLLATE "C" THEN wait.others_unsettled ELSE wait.unsettled END;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.registry_read(text, bigint, text, interval) IS 'reads a claim, for the server that wants it';
-REVOKE ALL ON FUNCTION snowflake_internal.registry_read(text, bigint, text, interval) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.registry_read IS 'reads a claim, for the server that wants it';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_read FROM PUBLIC;
 
 /* The group's claims in order of their numbers, as far as choosing among them needs it. */
 CREATE FUNCTION snowflake_internal.registry_list(registry_group text)
@@ -239,18 +315,19 @@ RETURNS TABLE (node bigint, granted_until bigint, freed bigint, free boolean)
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
-	 WHERE c.registry_group = $1 COLLATE "C" AND c.alive_until > clock_timestamp() + c.claim_window;
-	-- Those that a holder has left without a word come last: a registry that was started again gives them to nobody for a while.
+	SELECT snowflake_internal.registry_shorten_lives($1, NULL);
+	-- Those that a holder has left without a word come last: a registry that was started again gives them to nobody
+	-- for a while.
 	SELECT c.node, (extract(epoch FROM c.granted_until) * 1000000)::bigint,
-		   (extract(epoch FROM CASE WHEN c.holder IS NULL THEN c.alive_until ELSE clock_timestamp() END) * 1000000)::bigint,
+		   (extract(epoch FROM CASE WHEN c.holder IS NULL THEN c.alive_until
+									ELSE clock_timestamp() END) * 1000000)::bigint,
 		   c.holder IS NULL OR c.alive_until <= clock_timestamp()
 	  FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C"
 	 ORDER BY c.node
 $$;
-COMMENT ON FUNCTION snowflake_internal.registry_list(text) IS 'lists a group''s claims, for a server that wants any';
-REVOKE ALL ON FUNCTION snowflake_internal.registry_list(text) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.registry_list IS 'lists a group''s claims, for a server that wants any';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_list FROM PUBLIC;
 
 /*
  * Writes a claim where the registry has it in this generation, 0 for none at
@@ -260,8 +337,21 @@ REVOKE ALL ON FUNCTION snowflake_internal.registry_list(text) FROM PUBLIC;
  * its holder, and only granted_until is raised.  layout is the server's: a group's first
  * claim sets the group's.
  */
-CREATE FUNCTION snowflake_internal.registry_write(registry_group text, node bigint, form text, incarnation bigint, expected_generation bigint, generation bigint,
-	me text, layout text, host text, port int, data_directory text, since bigint, granted_until bigint, alive_for interval) RETURNS boolean
+CREATE FUNCTION snowflake_internal.registry_write(
+	registry_group text,
+	node bigint,
+	form text,
+	incarnation bigint,
+	expected_generation bigint,
+	generation bigint,
+	me text,
+	layout text,
+	host text,
+	port int,
+	data_directory text,
+	since bigint,
+	granted_until bigint,
+	alive_for interval) RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -279,7 +369,8 @@ DECLARE
 	known snowflake_internal.registry_claim;
 BEGIN
 	IF form = 'claim' COLLATE "C" AND (window_s BETWEEN 1 AND 600) IS NOT TRUE THEN
-		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for USING ERRCODE = 'invalid_parameter_value';
+		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for
+			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	IF octet_length(host) > 1024 OR octet_length(data_directory) > 4096 OR octet_length(registry_group) > 1024 THEN
 		RAISE EXCEPTION 'claim names a place that is too long' USING ERRCODE = 'string_data_right_truncation';
@@ -303,7 +394,9 @@ BEGIN
 			greatest(known.granted_until - known.alive_until, interval '0') + known.claim_window) * 1000000;
 	END IF;
 	fence_us := snowflake_internal.registry_admit(form, node, known.generation, known.holder, known_alive,
-		(extract(epoch FROM known.granted_from) * 1000000)::bigint, (extract(epoch FROM known.granted_until) * 1000000)::bigint, me, expected_generation, generation, granted_until, furthest_of_others);
+		(extract(epoch FROM known.granted_from) * 1000000)::bigint,
+		(extract(epoch FROM known.granted_until) * 1000000)::bigint,
+		me, expected_generation, generation, granted_until, furthest_of_others);
 	IF fence_us IS NULL THEN
 		RETURN false;
 	END IF;
@@ -318,7 +411,8 @@ BEGIN
 				USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is "%s".', layout);
 		END IF;
 		INSERT INTO snowflake_internal.registry_group VALUES ($1, $8) ON CONFLICT DO NOTHING;
-		SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
+		SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g
+			WHERE g.registry_group = $1 COLLATE "C";
 		IF group_layout <> layout COLLATE "C" THEN
 			RAISE EXCEPTION 'layout of a snowflake registry''s group cannot be another one'
 				USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -326,16 +420,19 @@ BEGIN
 		END IF;
 	END IF;
 
-	number := snowflake_internal.registry_draw(coalesce((SELECT max(c.write_number) FROM snowflake_internal.registry_claim AS c), 0));
+	number := snowflake_internal.registry_number();
 	IF expected_generation = 0 THEN
 		INSERT INTO snowflake_internal.registry_claim
-		VALUES ($1, $2, $6, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $9, $10, $11, granted_at, timestamptz 'epoch', fence,
-				clock_timestamp() + alive_for, alive_for, number)
+		VALUES ($1, $2, $6, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $9, $10, $11, granted_at,
+				timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number)
 		ON CONFLICT DO NOTHING;
 	ELSIF form = 'claim' COLLATE "C" THEN
 		UPDATE snowflake_internal.registry_claim AS c
-		   SET (generation, holder, host, port, data_directory, since, granted_from, granted_until, alive_until, claim_window, write_number) =
-			   ($6, me, $9, $10, $11, granted_at, CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
+		   SET (generation, holder, host, port, data_directory, since,
+				granted_from, granted_until,
+				alive_until, claim_window, write_number) =
+			   ($6, me, $9, $10, $11, granted_at,
+				CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
 				clock_timestamp() + alive_for, alive_for, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	ELSIF form = 'release' COLLATE "C" THEN
@@ -346,7 +443,8 @@ BEGIN
 	ELSE
 		-- What was told stays: the holder's release goes no further back than that.
 		UPDATE snowflake_internal.registry_claim AS c
-		   SET (generation, granted_from, granted_until, write_number) = ($6, greatest(c.granted_from, fence), fence, number)
+		   SET (generation, granted_from, granted_until, write_number) =
+			   ($6, greatest(c.granted_from, fence), fence, number)
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	END IF;
 	-- Another may have been faster to insert it.
@@ -357,9 +455,9 @@ BEGIN
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) IS
+COMMENT ON FUNCTION snowflake_internal.registry_write IS
 	'writes a claim where it is still what was read, for the server that wants it';
-REVOKE ALL ON FUNCTION snowflake_internal.registry_write(text, bigint, text, bigint, bigint, bigint, text, text, text, int, text, bigint, bigint, interval) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_internal.registry_write FROM PUBLIC;
 
 /* For the registry's owner, who knows that no server holds what this registry does not know. */
 CREATE FUNCTION snowflake_registry_settle() RETURNS void
@@ -371,7 +469,8 @@ BEGIN
 	UPDATE snowflake_internal.registry_server SET settled_at = 0, others_settled_at = 0;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_settle() IS 'lets a registry grant at once; for one that is new, or has lost nothing';
+COMMENT ON FUNCTION snowflake_registry_settle() IS
+	'lets a registry grant at once; for one that is new, or has lost nothing';
 REVOKE ALL ON FUNCTION snowflake_registry_settle() FROM PUBLIC;
 
 /*
@@ -408,9 +507,9 @@ BEGIN
 	END IF;
 	-- A write of its own would hide that this registry's content was put back.
 	PERFORM snowflake_internal.registry_unsettled(interval '30s');
-	number := snowflake_internal.registry_draw(coalesce((SELECT max(c.write_number) FROM snowflake_internal.registry_claim AS c), 0));
-	-- Whoever has read the claim before must fail to write it, unless all generations are used up: then it begins anew, above
-	-- the first, which is that of a number that was set aside.
+	number := snowflake_internal.registry_number();
+	-- Whoever has read the claim before must fail to write it, unless all generations are used up: then it begins
+	-- anew, above the first, which is that of a number that was set aside.
 	UPDATE snowflake_internal.registry_claim AS c
 	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, claim_window, write_number) =
 		   (CASE WHEN c.generation < most_generations THEN c.generation + 2 ELSE 2 END,
@@ -419,12 +518,13 @@ BEGIN
 	PERFORM snowflake_internal.registry_wrote(number);
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS 'frees a node number and sets its fence, which its owner alone may do';
+COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS
+	'frees a node number and sets its fence, which its owner alone may do';
 REVOKE ALL ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) FROM PUBLIC;
 
 /*
- * For the registry's owner, who knows that no server makes ids in this group: its next claim sets its layout anew.  Numbers
- * that were used keep their fences, which say nothing about ids of another layout.
+ * For the registry's owner, who knows that no server makes ids in this group: its next claim sets its layout anew.
+ * Numbers that were used keep their fences, which say nothing about ids of another layout.
  */
 CREATE FUNCTION snowflake_registry_forget_layout(registry_group text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -456,10 +556,11 @@ REVOKE ALL ON FUNCTION snowflake_registry_forget_layout(text) FROM PUBLIC;
 
 /*
  * Sets aside a node number that nobody ever claimed in this server's registry, for ids that are made at once and end
- * before until; with -infinity only says whether it could be.  A rollback does not take it back.  False: there is no registry.
+ * before until; with -infinity only says whether it could be.  A rollback does not take it back.  False: there is no
+ * registry.
  */
 CREATE FUNCTION snowflake_internal.set_aside(node bigint, until timestamptz) RETURNS boolean
 AS 'MODULE_PATHNAME', 'snowflake_set_aside' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_internal.set_aside(bigint, timestamptz) IS
-	'for snowflake_migrate.merge()''s own use: sets a node number aside in the registry; who merges and is no superuser needs EXECUTE';
+	'for snowflake_migrate.merge()''s own use: sets a node number aside in the registry';
 REVOKE ALL ON FUNCTION snowflake_internal.set_aside(bigint, timestamptz) FROM PUBLIC;
