@@ -20,7 +20,8 @@ sub statements
 	return $blocks[ $n - 1 ] // die "chapter \"$chapter\" has no block $n";
 }
 
-my ($connect, $map_user, $import) = split /^-- (?:When|As) .*\n/m, statements(q{The source's tables}, 1);
+my $connect = statements('Preparing', 1) . statements(q{The source's tables}, 1);
+my ($map_user, $import) = split /^-- As .*\n/m, statements(q{The source's tables}, 2);
 my $rights = statements('Rights', 1);
 my $rights_on_source = statements('Rights', 2);
 
