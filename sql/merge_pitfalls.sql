@@ -301,3 +301,6 @@ SELECT count(*) FROM t.players;
 SELECT forget();
 DROP SCHEMA t, a, b, o;
 DROP FUNCTION forget, last, node, two_nodes, errors; DROP SEQUENCE node;
+
+-- A run that is none.
+CALL snowflake_migrate.rollback(NULL);
