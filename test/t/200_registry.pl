@@ -422,7 +422,10 @@ $first->reconfigure('snowflake.registry' => $with_password[0]);
 like($first->log_since($log), qr/parameter "snowflake.registry"/, 'a reload with a password in the address is reported');
 is($first->value('current_setting(\'snowflake.registry\')'), $registry->address, 'and does not count');
 is($first->value("count(*) FROM pg_settings WHERE concat(setting, boot_val, reset_val) LIKE '%$secret%'"), 0, 'no setting has it');
+$generation = $registry->claim(0, 'generation');
 $first->reconfigure('snowflake.registry' => $registry->address);
+# It connects anew, and must have done so before a password is asked for: a stop gives its number back over that connection.
+$registry->wait_for_claim(0, "generation > $generation + 1");
 
 # From a password file.
 my $passwords = $first->basedir . '/passwords';
