@@ -274,6 +274,17 @@ SELECT * FROM errors('{b}');
 UPDATE b.bags SET grid = NULL, c = '{"3": 10, "4": 20}' WHERE id = 1;
 SELECT * FROM errors('{b}');
 
+-- ranks of a table that is empty in the target
+SELECT forget();
+CREATE TABLE t.ladder (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), rating int, place int NOT NULL CONSTRAINT lp UNIQUE);
+CREATE TABLE a.ladder (id int PRIMARY KEY, rating int, place int NOT NULL);
+INSERT INTO a.ladder VALUES (1, 10, 1), (2, 20, 2);
+SELECT snowflake_migrate.declare_policy('t.ladder', 'lp', 'rerank', 'rating DESC');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT rating, place FROM t.ladder ORDER BY place;
+CALL snowflake_migrate.rollback(last());
+SELECT count(*) FROM t.ladder;
+
 -- a rollback looks for newer rows again, before it goes on and in each batch
 SELECT forget();
 CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

@@ -93,6 +93,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass)
 /*
  * What the queries for one table of a run have in common:
  *
+ *     kind       id: its key is renumbered; key: it has one all the same; none
  *     table      the table of the target, by its name: to be written to, or (as a literal) for the report
  *     target     the same, to be read
  *     name       its name without a schema, under which expressions of indexes and constraints know its columns
@@ -108,6 +109,7 @@ AS $$
 		'run', run_,
 		'no', no_,
 		'oid', t.relation::oid,
+		'kind', t.kind,
 		'table', t.relation::text,
 		'target', snowflake_migrate_internal.only(t.relation),
 		'name', c.relname,

@@ -220,6 +220,15 @@ COMMENT ON FUNCTION snowflake_migrate_internal.key_values(regclass, regclass, na
 	IS 'for snowflake_migrate.merge()''s own use: a source''s key in the types of the map';
 
 /*
+ * The name of the column of a source's row that tells whether the condition of a reference holds; null: there is none.
+ */
+CREATE FUNCTION snowflake_migrate_internal.condition_column(reference_id int, condition text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT quote_ident('snowflake condition ' || reference_id) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.condition_column(int, text)
+	IS 'for snowflake_migrate.merge()''s own use: the column that tells whether a condition holds';
+
+/*
  * Whether a row of the target (t) differs from what it should be.  Where values of a type that are equal have the same bits, they
  * are compared as such, which is faster; the others by their bits.
  */

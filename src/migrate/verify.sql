@@ -1,13 +1,14 @@
 /*
- * The proof of a merge.  Each row of a source is compared with the row of the target that the map names, column by column, bit by
- * bit: what is no reference must be equal, what is one must be what the map says of the source's value.  As the map leads from
- * each row of the source to one of the target, and a new key is used once, no row is missing and none is somebody else's.
+ * The proof of a merge.  Each row of a source is compared with the row of the target that the map names, column by
+ * column, bit by bit: what is no reference must be equal, what is one must be what the map says of the source's value.
+ * As the map leads from each row of the source to one of the target, and a new key is used once, no row is missing and
+ * none is somebody else's.
  */
 
 /*
- * The names for the queries that compare one table of one source with the target: there, s is the source's row, m its entry in the
- * map, t the row of the target.  Conditions: differs, unmapped (it refers to what the map does not have), other (the target's row
- * that stands for it is another one).
+ * The names for the queries that compare one table of one source with the target: there, s is the source's row, m its
+ * entry in the map, t the row of the target.  Conditions: differs, unmapped (it refers to what the map does not have),
+ * other (the target's row that stands for it is another one).
  */
 CREATE FUNCTION snowflake_migrate_internal.verify_names(run_ bigint, no_ int, source_ int) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -29,7 +30,7 @@ BEGIN
 		INTO columns
 		FROM unnest(parts.names, parts.expressions) WITH ORDINALITY AS e (name, expression, n);
 	SELECT string_agg(format('(s.%I IS NOT NULL AND r%s.o1 IS NULL%s)', r.name, r.id,
-							 CASE WHEN r.condition IS NULL THEN '' ELSE format(' AND s.%I', 'snowflake condition ' || r.id) END), ' OR ')
+							 ' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition)), ' OR ')
 		INTO unmapped
 		FROM snowflake_migrate_internal.plan_references AS r
 		WHERE r.run = run_ AND r.no = no_ AND r.dangling = 'error' AND r.path IS NULL AND NOT r.elements
@@ -44,7 +45,8 @@ BEGIN
 		WHERE u.policy = 'match';
 	RETURN snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 		'source', source_,
-		'source_table', (SELECT snowflake_migrate_internal.only(s.relation) FROM snowflake_migrate_internal.plan_sources AS s
+		'source_table', (SELECT snowflake_migrate_internal.only(s.relation)
+						 FROM snowflake_migrate_internal.plan_sources AS s
 						 WHERE s.run = run_ AND s.no = no_ AND s.source = source_),
 		'origin', parts.origin,
 		'given', columns.given,
@@ -64,7 +66,8 @@ CREATE FUNCTION snowflake_migrate_internal.verify_multiset(
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
@@ -106,7 +109,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_bounds(jsonb)
 
 /* Up to three rows that differ, and in which columns. */
 CREATE FUNCTION snowflake_migrate_internal.verify_example(names jsonb) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	example text;
@@ -134,23 +138,25 @@ CREATE FUNCTION snowflake_migrate_internal.verify_source(
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	kind CONSTANT text := (SELECT t.kind FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_);
 	names jsonb := snowflake_migrate_internal.verify_names(run_, no_, source_);
 	in_source bigint;
 	in_map bigint;
 	found record;
 BEGIN
-	IF kind = 'none' THEN
+	IF names ->> 'kind' = 'none' THEN
 		RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_multiset(names) AS v;
 		RETURN;
 	END IF;
-	names := names || jsonb_build_object('bounds', CASE kind WHEN 'id' THEN snowflake_migrate_internal.verify_bounds(names) ELSE '' END);
+	names := names || jsonb_build_object(
+		'bounds', CASE names ->> 'kind' WHEN 'id' THEN snowflake_migrate_internal.verify_bounds(names) ELSE '' END);
 	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {source_table}', names) INTO in_source;
-	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {map} AS m WHERE m.source = {source}', names) INTO in_map;
+	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {map} AS m WHERE m.source = {source}', names)
+		INTO in_map;
 	/* What is dear to compute, whether a row differs, is counted once. */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*) AS joined,
@@ -161,8 +167,8 @@ BEGIN
 			count(*) FILTER (WHERE w.action = 'm' AND w.is_there AND w.other) AS others,
 			min(w.old_key) FILTER (WHERE w.action <> 's' AND NOT w.is_there OR w.is_own AND w.unmapped) AS example
 		FROM (
-			SELECT m.action, m.action IN ('c', 'r') AS is_own, t.{"first_key"} IS NOT NULL AS is_there, {m.o#::text} AS old_key,
-				{differs} AS differs, ({unmapped}) AS unmapped, ({other}) AS other
+			SELECT m.action, m.action IN ('c', 'r') AS is_own, t.{"first_key"} IS NOT NULL AS is_there,
+				{m.o#::text} AS old_key, {differs} AS differs, ({unmapped}) AS unmapped, ({other}) AS other
 			FROM {origin} LEFT JOIN {target} AS t ON ({t.@}) = ({m.n#}){bounds}
 		) AS w
 	$query$, names) INTO found;
@@ -174,7 +180,8 @@ BEGIN
 			('rows of the target that stand for the source''s are others', found.others, found.example),
 			('rows refer to rows that the map does not have', found.unmapped, found.example),
 			('rows of the source are not in the map: it changed', in_source - found.joined, NULL),
-			('rows in the map are no longer in the source: it changed', in_map - found.joined, NULL)) AS p (problem, count, example)
+			('rows in the map are no longer in the source: it changed', in_map - found.joined, NULL))
+			AS p (problem, count, example)
 		WHERE p.count > 0
 	LOOP
 		IF problem = 'rows of the target are not what they should be' THEN
@@ -200,8 +207,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.differing_items(text, text)
 	IS 'for snowflake_migrate.verify(): what is in one of two lists alone';
 
 /*
- * How many rows a table of the target has, and how many of them the map explains: all; those with a node number of the merge;
- * those whose keys were made since it began.  Where every row of the map is there (complete), it is enough to count the map.
+ * How many rows a table of the target has, and how many of them the map explains: all; those with a node number of the
+ * merge; those whose keys were made since it began.  Where every row of the map is there (complete), it is enough to
+ * count the map.
  */
 CREATE FUNCTION snowflake_migrate_internal.verify_counts(
 	run_ bigint,
@@ -209,7 +217,8 @@ CREATE FUNCTION snowflake_migrate_internal.verify_counts(
 	complete boolean,
 	OUT in_target bigint[],
 	OUT in_map bigint[])
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -232,7 +241,8 @@ BEGIN
 	names := names || jsonb_build_object('counts', CASE plan.kind WHEN 'id' THEN snowflake_migrate_internal.fill($query$
 			ARRAY[
 				count(*),
-				count(*) FILTER (WHERE x.k > {last_serial} AND snowflake_migrate_internal.node(x.k) = ANY ({'nodes'}::bigint[])),
+				count(*) FILTER (
+					WHERE x.k > {last_serial} AND snowflake_migrate_internal.node(x.k) = ANY ({'nodes'}::bigint[])),
 				count(*) FILTER (WHERE x.k > {boundary})]
 		$query$, names) ELSE 'ARRAY[count(*), 0, 0]' END);
 	EXECUTE snowflake_migrate_internal.fill($query$
@@ -244,7 +254,9 @@ BEGIN
 	IF NOT complete OR in_target[2] <> in_map[2] OR in_target[3] <> in_map[3] THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT {counts}
-			FROM (SELECT t.{"first_key"} AS k FROM {target} AS t JOIN {map} AS m ON m.action = 'c' AND ({m.n#}) = ({t.@})) AS x
+			FROM (
+				SELECT t.{"first_key"} AS k FROM {target} AS t JOIN {map} AS m ON m.action = 'c' AND ({m.n#}) = ({t.@})
+			) AS x
 		$query$, names) INTO in_map;
 	END IF;
 END
@@ -254,14 +266,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_counts(bigint, int, boolea
 
 /* Rows with keys made since the merge began that are copies, under other keys, of rows that it brought. */
 CREATE FUNCTION snowflake_migrate_internal.verify_copies(run_ bigint, no_ int, OUT count bigint, OUT example text)
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	others text;
 BEGIN
 	SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.position) INTO others
-		FROM snowflake_migrate_internal.plan_columns AS c JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		FROM snowflake_migrate_internal.plan_columns AS c
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		WHERE c.run = run_ AND c.no = no_ AND c.name <> ALL (t.key);
 	IF others IS NULL THEN
 		RETURN;
@@ -277,9 +291,10 @@ BEGIN
 		WHERE x.r IN (
 			SELECT ROW ({others})::text
 			FROM {target} AS t JOIN {map} AS m ON m.action = 'c' AND m.n1 = t.{"first_key"})
-	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('others', others,
-		'boundary', (SELECT snowflake_migrate_internal.max_id(r.started_at) FROM snowflake_migrate.runs AS r WHERE r.run = run_)))
-		INTO count, example;
+	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'others', others,
+		'boundary', (SELECT snowflake_migrate_internal.max_id(r.started_at)
+					 FROM snowflake_migrate.runs AS r WHERE r.run = run_))) INTO count, example;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_copies(bigint, int)
@@ -287,7 +302,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_copies(bigint, int)
 
 /* Rows of a table without a key that are in the target more often than it and the sources had them. */
 CREATE FUNCTION snowflake_migrate_internal.verify_surplus(run_ bigint, no_ int, OUT count bigint, OUT example text)
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -309,37 +325,29 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_surplus(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows that are in the target more often than they should be';
 
-/* The foreign keys of a table, and those that lead to it from tables that are not merged: triggers that check them may have been off. */
+/*
+ * The foreign keys of a table, and those that lead to it from tables that are not merged: triggers that check them may
+ * have been off.
+ */
 CREATE FUNCTION snowflake_migrate_internal.verify_foreign_keys(
 	run_ bigint,
 	no_ int,
 	OUT problem text,
 	OUT count bigint) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	fk record;
 BEGIN
 	FOR fk IN
-		SELECT f.conname, jsonb_build_object(
-				'child', snowflake_migrate_internal.only(r.child),
-				'parent', snowflake_migrate_internal.only(r.parent),
-				'given', string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)
-					|| snowflake_migrate_internal.in_part(f.conrelid, 't'),
-				'same', string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND ' ORDER BY k.n)
-					|| snowflake_migrate_internal.in_part(f.confrelid, 'p')) AS names
+		SELECT f.conname, snowflake_migrate_internal.foreign_key_names(f.oid) AS names
 		FROM snowflake_migrate_internal.plan_tables AS p
 			JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
 			CROSS JOIN LATERAL (
 				SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
 					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
-			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop)
-				WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
-			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
-			JOIN pg_operator AS o ON o.oid = k.operator
-			JOIN pg_namespace AS s ON s.oid = o.oprnamespace
 		WHERE p.run = run_ AND p.no = no_
 			AND (r.child = p.relation
 				 OR r.parent = p.relation AND r.child NOT IN (
@@ -347,7 +355,6 @@ BEGIN
 						FROM snowflake_migrate_internal.plan_tables AS o
 							JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 						WHERE o.run = run_))
-		GROUP BY f.oid, f.conname, f.conrelid, f.confrelid, r.child, r.parent
 		ORDER BY f.conname
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
@@ -364,9 +371,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_foreign_keys(bigint, int)
 	IS 'for snowflake_migrate.verify(): whether the rows that others refer to are there';
 
 /*
- * What a table of the target has that it should not.  When the target has been opened again, or another merge has followed, it may
- * have more rows whose keys do not tell where they came from: then only what the merge's own node numbers made, and copies of its
- * rows, can be told.
+ * What a table of the target has that it should not.  When the target has been opened again, or another merge has
+ * followed, it may have more rows whose keys do not tell where they came from: then only what the merge's own node
+ * numbers made, and copies of its rows, can be told.
  */
 CREATE FUNCTION snowflake_migrate_internal.verify_target(
 	run_ bigint,
@@ -375,7 +382,8 @@ CREATE FUNCTION snowflake_migrate_internal.verify_target(
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -397,30 +405,35 @@ BEGIN
 	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(run_, no_) AS v
 		WHERE counts.in_target[3] > counts.in_map[3];
 	RETURN QUERY SELECT p.* FROM (VALUES
-			('ids have a node number of the merge and are not in the map', counts.in_target[2] - counts.in_map[2], NULL::text),
-			('rows are in the target twice, under another key', copies.count, copies.example)) AS p (problem, count, example)
+			('ids have a node number of the merge and are not in the map',
+			 counts.in_target[2] - counts.in_map[2], NULL::text),
+			('rows are in the target twice, under another key', copies.count, copies.example))
+			AS p (problem, count, example)
 		WHERE p.count > 0;
 
 	IF former < plan.former_rows AND run_row.state <> 'done' THEN
 		RETURN QUERY VALUES ('rows that the target had are gone', plan.former_rows - former, NULL::text);
 	ELSIF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
-		RETURN QUERY VALUES ('rows are in the target that neither it nor a source had', former - plan.former_rows, NULL::text);
+		RETURN QUERY VALUES
+			('rows are in the target that neither it nor a source had', former - plan.former_rows, NULL::text);
 	ELSIF former > plan.former_rows AND plan.kind = 'none' AND NOT followed THEN
 		RETURN QUERY SELECT 'rows are in the target more often than they should be', v.count, v.example
 			FROM snowflake_migrate_internal.verify_surplus(run_, no_) AS v WHERE v.count > 0;
 	END IF;
-	RETURN QUERY SELECT v.problem, v.count, NULL::text FROM snowflake_migrate_internal.verify_foreign_keys(run_, no_) AS v;
+	RETURN QUERY SELECT v.problem, v.count, NULL::text
+		FROM snowflake_migrate_internal.verify_foreign_keys(run_, no_) AS v;
 	RETURN QUERY SELECT 'constraints or triggers are not as they were', NULL::bigint,
-			snowflake_migrate_internal.differing_items(plan.former_state, snowflake_migrate_internal.state(plan.relation))
-		WHERE snowflake_migrate_internal.state(plan.relation) <> plan.former_state;
+			snowflake_migrate_internal.differing_items(plan.former_state, x.state)
+		FROM snowflake_migrate_internal.table_state(plan.relation) AS x (state)
+		WHERE x.state <> plan.former_state;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_target(bigint, int, boolean)
 	IS 'for snowflake_migrate.verify(): what a table of the target has that it should not';
 
 /*
- * A row for each thing that is not as it should be after a merge; none: it is proved.  Sources and target must not have changed
- * since: rows that somebody changed, or another merge, are named like any that the merge got wrong.
+ * A row for each thing that is not as it should be after a merge; none: it is proved.  Sources and target must not have
+ * changed since: rows that somebody changed, or another merge, are named like any that the merge got wrong.
  */
 CREATE FUNCTION snowflake_migrate.verify(
 	run bigint,
@@ -429,7 +442,8 @@ CREATE FUNCTION snowflake_migrate.verify(
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 	SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
 AS $$
 #variable_conflict use_column
@@ -442,11 +456,11 @@ DECLARE
 BEGIN
 	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = verify.run;
 	IF NOT FOUND THEN
-		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('there is no merge with the number %s', verify.run),
+		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', verify.run),
 			HINT = 'See snowflake_migrate.runs.';
 	ELSIF run_row.state NOT IN ('verifying', 'done') THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = format('the merge with the number %s is %s', run_row.run, run_row.state);
+			MESSAGE = format('merge %s is %s', run_row.run, run_row.state);
 	END IF;
 	/* These hash whole tables, as CREATE INDEX sorts them. */
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);

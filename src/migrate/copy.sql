@@ -1,0 +1,469 @@
+/*
+ * The copying: step() copies one batch of one table of one source, or all tables of a cycle, and keeps the position.
+ *
+ * Triggers, and with them the checks of foreign keys, do not fire where the right is there to say so.  A batch's
+ * references are then checked as a set, by the query that copies it: it locks the rows that they lead to, and counts.
+ */
+
+/*
+ * The names in queries that check a foreign key.  There, t is a row of the table child, with the columns of the key,
+ * and given where none of them is null; p is a row of the table parent, and same where t refers to it.  A partition is
+ * read through its table.
+ */
+CREATE FUNCTION snowflake_migrate_internal.foreign_key_names(foreign_key oid) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT jsonb_build_object(
+		'child', snowflake_migrate_internal.only(r.child),
+		'parent', snowflake_migrate_internal.only(r.parent),
+		'columns', string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n),
+		'given', string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)
+			|| snowflake_migrate_internal.in_part(f.conrelid, 't'),
+		'same', string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND '
+						   ORDER BY k.n)
+			|| snowflake_migrate_internal.in_part(f.confrelid, 'p'),
+		'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
+	FROM pg_constraint AS f
+		CROSS JOIN LATERAL (
+			SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
+				coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
+		CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop)
+			WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
+		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+		JOIN pg_operator AS o ON o.oid = k.operator
+		JOIN pg_namespace AS s ON s.oid = o.oprnamespace
+	WHERE f.oid = foreign_key
+	GROUP BY f.conrelid, f.confrelid, r.child, r.parent
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_names(oid)
+	IS 'for snowflake_migrate.merge()''s own use: the names in queries that check a foreign key';
+
+/*
+ * The names in a query that checks the foreign keys of a table for some of its rows; rows is the name of a query in
+ * WITH, with their columns and tableoid.  foreign_key_checks are further queries for WITH, which lock what the rows
+ * refer to; missing is how much of it is not there, for each of the foreign keys in labels.  With null for the table,
+ * there are none.
+ */
+CREATE FUNCTION snowflake_migrate_internal.foreign_key_checks(relation regclass, rows text) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT jsonb_build_object(
+		'rows', rows,
+		'foreign_key_checks', coalesce(string_agg(snowflake_migrate_internal.fill($query$,
+				d{n} AS (
+					SELECT DISTINCT {columns} FROM {rows} AS t WHERE {given}
+				),
+				l{n} AS (
+					SELECT 0 FROM {parent} AS p JOIN d{n} AS t ON {same} {locked}
+				)$query$, k.names), '' ORDER BY k.n), ''),
+		'missing', format('ARRAY[%s]::bigint[]', string_agg(snowflake_migrate_internal.fill(
+				'(SELECT count(*) FROM d{n}) - (SELECT count(*) FROM l{n})', k.names), ', ' ORDER BY k.n)),
+		'labels', coalesce(array_agg(k.conname ORDER BY k.n), '{}')::text)
+	FROM (
+		SELECT i.n, i.conname, snowflake_migrate_internal.foreign_key_names(i.oid)
+				|| jsonb_build_object('n', i.n, 'rows', rows) AS names
+		FROM (
+			SELECT f.oid, f.conname, row_number() OVER (ORDER BY f.oid) AS n
+			FROM pg_constraint AS f
+			WHERE f.contype = 'f' AND f.conparentid = 0
+				AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = relation
+		) AS i
+	) AS k
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_checks(regclass, text)
+	IS 'for snowflake_migrate.merge()''s own use: the names in a query that checks foreign keys';
+
+/* What those checks need of rows that are written, as a RETURNING clause. */
+CREATE FUNCTION snowflake_migrate_internal.returning(relation regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT 'RETURNING ' || coalesce(string_agg(DISTINCT format('t.%I', a.attname), ', ') || ', ', '') || 't.tableoid'
+	FROM pg_constraint AS f JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
+	WHERE f.contype = 'f' AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = relation
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.returning(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: the columns that foreign keys need';
+
+/* Raises an error where rows that these refer to are not there. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_missing(
+	relation regclass,
+	missing bigint[],
+	labels name[]) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	n int;
+BEGIN
+	SELECT i INTO n FROM generate_subscripts(missing, 1) AS i WHERE missing[i] > 0 ORDER BY i LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation',
+			MESSAGE = format('rows of table %s violate the foreign key constraint "%s"', relation, labels[n]),
+			DETAIL = format('%s rows that they refer to are not in the target.', missing[n]),
+			HINT = 'Look whether the source or the target changed since the merge began.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_missing(regclass, bigint[], name[])
+	IS 'for snowflake_migrate.merge()''s own use: an error where rows are missing';
+
+/*
+ * The names in queries that give the target's rows their new ranks, or (back) the former ones.  As ranks are unique,
+ * they are first put aside: null where the column may be, or else values that no row has.
+ */
+CREATE FUNCTION snowflake_migrate_internal.rank_names(run_ bigint, no_ int, back boolean) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names jsonb := snowflake_migrate_internal.names(run_, no_)
+		|| CASE WHEN back THEN '{"from": "new", "to": "old"}' ELSE '{"from": "old", "to": "new"}' END::jsonb;
+	may_be_null boolean;
+	offset_ bigint;
+BEGIN
+	SELECT names || jsonb_build_object('changed', c.name),
+			NOT a.attnotnull AND NOT back
+				AND NOT EXISTS (SELECT FROM pg_index AS i
+								WHERE i.indrelid = t.relation AND i.indnullsnotdistinct AND a.attnum = ANY (i.indkey))
+				AND NOT EXISTS (SELECT FROM pg_constraint AS k
+								WHERE k.conrelid = t.relation AND k.contype = 'c' AND a.attnum = ANY (k.conkey))
+		INTO STRICT names, may_be_null
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
+			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
+		WHERE t.run = run_ AND t.no = no_ AND c.changed_by = 'rerank';
+	IF may_be_null THEN
+		RETURN names || jsonb_build_object('aside', 'NULL',
+			'is_aside', snowflake_migrate_internal.fill('t.{"changed"} IS NULL', names));
+	END IF;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT greatest((SELECT max({"changed"}) FROM {target}), (SELECT max(greatest(r.old, r.new)) FROM {rank} AS r))
+	$query$, names) INTO offset_;
+	names := names || jsonb_build_object('offset', coalesce(offset_, 0));
+	RETURN names || jsonb_build_object(
+		'aside', snowflake_migrate_internal.fill('t.{"changed"} + {offset}', names),
+		'is_aside', snowflake_migrate_internal.fill('t.{"changed"} = r.{from} + {offset}', names));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.rank_names(bigint, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: the names in queries that change ranks';
+
+/* Gives the target's rows their new ranks, or (back) the former ones. */
+CREATE FUNCTION snowflake_migrate_internal.apply_ranks(run_ bigint, no_ int, back boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	names jsonb;
+BEGIN
+	IF to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || no_)) IS NULL THEN
+		RETURN;
+	END IF;
+	names := snowflake_migrate_internal.rank_names(run_, no_, back);
+	EXECUTE snowflake_migrate_internal.fill($query$
+		UPDATE {target} AS t
+		SET {"changed"} = {aside}
+		FROM {rank} AS r
+		WHERE ({t.@}) = ({r.n#}) AND t.{"changed"} = r.{from}
+	$query$, names);
+	EXECUTE snowflake_migrate_internal.fill($query$
+		UPDATE {target} AS t
+		SET {"changed"} = r.{to}
+		FROM {rank} AS r
+		WHERE ({t.@}) = ({r.n#}) AND {is_aside}
+	$query$, names);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: gives the target''s rows their new ranks';
+
+/*
+ * The next batch of one table of one source, from where the last one ended, as conditions: of_map on the map's columns
+ * m; of_source, which follows others, on the source's columns s.  range_end is the batch's last key, or null where it
+ * is the last batch.  entries says which of the map's entries count.
+ */
+CREATE FUNCTION snowflake_migrate_internal.range(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	batch_size int,
+	entries text,
+	OUT of_map text,
+	OUT of_source text,
+	OUT range_end text)
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	plan record;
+	progress record;
+	range_key record;
+BEGIN
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	SELECT s.* INTO STRICT progress FROM snowflake_migrate_internal.plan_sources AS s
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+	SELECT k.* INTO range_key
+		FROM snowflake_migrate_internal.key_values(plan.relation, plan.relation, plan.key) AS k
+		WHERE k.can_range ORDER BY k.n LIMIT 1;
+	of_map := format('m.source = %s AND %s', source_, entries);
+	of_source := '';
+	IF plan.kind = 'none' THEN
+		of_map := NULL;
+		RETURN;
+	ELSIF plan.cyclic OR range_key IS NULL THEN
+		RETURN;
+	END IF;
+	IF progress.position IS NOT NULL THEN
+		of_map := of_map || format(' AND m.o%s > %L::%s', range_key.n, progress.position, range_key.type);
+		of_source := format(' AND s.%I > %L::%s', plan.key[range_key.n], progress.position, range_key.type);
+	END IF;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT m.o{n}::text FROM {map} AS m WHERE {of_map} ORDER BY m.o{n} OFFSET {before_last} LIMIT 1
+	$query$, snowflake_migrate_internal.names(run_, no_)
+		|| jsonb_build_object('n', range_key.n, 'of_map', of_map, 'before_last', batch_size - 1)) INTO range_end;
+	IF range_end IS NOT NULL THEN
+		of_map := of_map || format(' AND m.o%s <= %L::%s', range_key.n, range_end, range_key.type);
+		of_source := of_source || format(' AND s.%I <= %L::%s', plan.key[range_key.n], range_end, range_key.type);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.range(bigint, int, int, int, text)
+	IS 'for snowflake_migrate.merge()''s own use: the next batch of a table';
+
+/*
+ * The names in queries that copy the next batch of one table of one source.  There, s is the source's row, and m its
+ * entry in the map.  A row that takes the place of one of the target's changes only its replaced_columns.
+ */
+CREATE FUNCTION snowflake_migrate_internal.batch_names(run_ bigint, no_ int, source_ int) RETURNS jsonb
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.names(run_, no_) || to_jsonb(b) || c.names || jsonb_build_object(
+		'source', source_,
+		'source_name', r.sources[source_],
+		'origin', p.origin,
+		/* Of a table without a key, all rows are one batch. */
+		'of_batch', coalesce('WHERE ' || b.of_map || b.of_source || ' AND m.action = ''c''', ''),
+		'in_order', CASE t.kind WHEN 'id' THEN 'ORDER BY m.n1' ELSE '' END,
+		'returning', snowflake_migrate_internal.returning(t.relation))
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate.runs AS r USING (run)
+		CROSS JOIN LATERAL snowflake_migrate_internal.range(
+			run_, no_, source_, r.batch_size, 'm.action IN (''c'', ''r'')') AS b
+		CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', false) AS p
+		CROSS JOIN LATERAL (
+			SELECT jsonb_build_object(
+				'columns', string_agg(quote_ident(e.name), ', ' ORDER BY e.n),
+				'expressions', string_agg(e.expression, ', ' ORDER BY e.n),
+				'named_expressions', string_agg(format('%s AS %I', e.expression, e.name), ', ' ORDER BY e.n)
+					FILTER (WHERE i.is_replaced),
+				'replaced_columns', string_agg(quote_ident(e.name), ', ' ORDER BY e.n) FILTER (WHERE i.is_replaced),
+				'replacements', string_agg('q.' || quote_ident(e.name), ', ' ORDER BY e.n) FILTER (WHERE i.is_replaced))
+			FROM unnest(p.names, p.expressions) WITH ORDINALITY AS e (name, expression, n)
+				JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = e.name
+				CROSS JOIN LATERAL (SELECT e.name <> ALL (t.key::text[]) AND a.attidentity <> 'a') AS i (is_replaced)
+		) AS c (names)
+	WHERE t.run = run_ AND t.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.batch_names(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: the names in queries that copy a batch';
+
+/*
+ * Keeps the target's rows whose place a batch takes: once as they were, and once for people.  Returns whether there are
+ * any.
+ */
+CREATE FUNCTION snowflake_migrate_internal.keep_former(names jsonb) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	is_replaced boolean;
+BEGIN
+	IF to_regclass(names ->> 'former') IS NULL THEN
+		RETURN false;
+	END IF;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT EXISTS (SELECT FROM {map} AS m WHERE {of_map} AND m.action = 'r')
+	$query$, names) INTO is_replaced;
+	IF is_replaced THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			INSERT INTO {former}
+			SELECT t.* FROM {target} AS t JOIN {map} AS m ON ({t.@}) = ({m.n#}) WHERE {of_map} AND m.action = 'r'
+		$query$, names);
+		EXECUTE snowflake_migrate_internal.fill($query$
+			UPDATE snowflake_migrate.records AS c
+			SET former_row = to_jsonb(t)
+			FROM {map} AS m JOIN {target} AS t ON ({t.@}) = ({m.n#})
+			WHERE {of_map} AND m.action = 'r'
+				AND c.run = {run} AND c.relation = {'table'} AND c.source = {'source_name'}
+				AND c.policy = 'keep_source' AND c.old_key = {m.o#::text}
+		$query$, names);
+	END IF;
+	RETURN is_replaced;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.keep_former(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: keeps the rows that a batch replaces';
+
+/*
+ * The parts of the query that writes a batch: insert adds rows, and replace, where there is any, changes rows of the
+ * target.
+ */
+CREATE FUNCTION snowflake_migrate_internal.batch_writes(names jsonb, replaces boolean) RETURNS jsonb
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT jsonb_build_object(
+		'insert', snowflake_migrate_internal.fill($query$
+				INSERT INTO {table} AS t ({columns}) OVERRIDING SYSTEM VALUE
+				SELECT {expressions} FROM {origin} {of_batch} {in_order}
+			$query$, names),
+		'replace', CASE WHEN replaces THEN snowflake_migrate_internal.fill($query$,
+				u AS (
+					UPDATE {target} AS t
+					SET ({replaced_columns}) = ROW ({replacements})
+					FROM (
+						SELECT {m.n# AS "merge n#"}, {named_expressions}
+						FROM {origin}
+						WHERE {of_map}{of_source} AND m.action = 'r'
+					) AS q
+					WHERE ({t.@}) = ({q."merge n#"})
+					{returning}
+				),
+				b AS (
+					SELECT * FROM i UNION ALL SELECT * FROM u
+				)$query$, names) ELSE '' END)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.batch_writes(jsonb, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: the parts of the query that writes a batch';
+
+/* Copies one batch of one table of one source. */
+CREATE FUNCTION snowflake_migrate_internal.copy(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	started CONSTANT timestamptz := clock_timestamp();
+	plan record;
+	names jsonb;
+	replaces boolean;
+	copied bigint;
+	missing bigint[];
+	labels name[];
+BEGIN
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+				   WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
+		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, false);
+	END IF;
+	names := snowflake_migrate_internal.batch_names(run_, no_, source_);
+	replaces := snowflake_migrate_internal.keep_former(names) AND names ->> 'replaced_columns' IS NOT NULL;
+	/* Where triggers are on, they check the foreign keys; of a cycle, it is done when all of its tables are copied. */
+	names := names || snowflake_migrate_internal.foreign_key_checks(
+		CASE WHEN current_setting('session_replication_role') = 'replica' AND NOT plan.cyclic THEN plan.relation END,
+		CASE WHEN replaces THEN 'b' ELSE 'i' END);
+	names := names || snowflake_migrate_internal.batch_writes(names, replaces);
+	IF names ->> 'replace' = '' AND names ->> 'foreign_key_checks' = '' THEN
+		EXECUTE names ->> 'insert';
+		GET DIAGNOSTICS copied = ROW_COUNT;
+	ELSE
+		EXECUTE snowflake_migrate_internal.fill($query$
+			WITH i AS (
+				{insert} {returning}
+			){replace}{foreign_key_checks}
+			SELECT (SELECT count(*) FROM {rows}), {missing}, {'labels'}::name[]
+		$query$, names) INTO copied, missing, labels;
+		PERFORM snowflake_migrate_internal.refuse_missing(plan.relation, missing, labels);
+	END IF;
+
+	UPDATE snowflake_migrate_internal.plan_sources AS s
+		SET rows_done = s.rows_done + copied, position = names ->> 'range_end', done = names ->> 'range_end' IS NULL,
+			busy = s.busy + (clock_timestamp() - started), copied_by = s.copied_by || pg_current_xact_id()
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: copies a batch';
+
+/*
+ * Checks the foreign keys of one table of a cycle for the rows of one source, when all tables of the cycle are copied.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_copied(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	relation regclass;
+	names jsonb;
+	missing bigint[];
+	labels name[];
+BEGIN
+	SELECT t.relation INTO relation FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none';
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_)
+		|| snowflake_migrate_internal.foreign_key_checks(relation, 'i');
+	IF names ->> 'foreign_key_checks' <> '' THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			WITH i AS (
+				SELECT t.*, t.tableoid
+				FROM {target} AS t
+					JOIN {map} AS m ON m.source = {source} AND m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
+			){foreign_key_checks}
+			SELECT {missing}, {'labels'}::name[]
+		$query$, names) INTO missing, labels;
+		PERFORM snowflake_migrate_internal.refuse_missing(relation, missing, labels);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_copied(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: checks the foreign keys of a table of a cycle';
+
+/*
+ * What one transaction of the copying does: a batch, or all tables of a cycle.  Returns false when there is nothing
+ * left.
+ */
+CREATE FUNCTION snowflake_migrate_internal.step(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	next record;
+	members int[];
+	member int;
+BEGIN
+	SELECT s.no, s.source, t.copy_step, t.cyclic INTO next
+		FROM snowflake_migrate_internal.plan_sources AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE s.run = run_ AND NOT s.done
+		ORDER BY t.copy_step, s.source, s.no
+		LIMIT 1;
+	IF NOT FOUND THEN
+		RETURN false;
+	ELSIF NOT next.cyclic THEN
+		PERFORM snowflake_migrate_internal.copy(run_, next.no, next.source);
+		RETURN true;
+	END IF;
+	members := ARRAY(
+		SELECT s.no
+		FROM snowflake_migrate_internal.plan_sources AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE s.run = run_ AND t.copy_step = next.copy_step AND s.source = next.source
+		ORDER BY s.no);
+	FOREACH member IN ARRAY members LOOP
+		PERFORM snowflake_migrate_internal.copy(run_, member, next.source);
+	END LOOP;
+	FOREACH member IN ARRAY members LOOP
+		PERFORM snowflake_migrate_internal.check_copied(run_, member, next.source);
+	END LOOP;
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.step(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: one transaction of the copying';
