@@ -1,6 +1,6 @@
 /*
- * What is used of the extension snowflake.  Its schema is known while this script runs, and not in the functions' bodies: these
- * are parsed now, and are bound to the functions themselves.
+ * What is used of the extension snowflake.  Its schema is known while this script runs, and not in the functions'
+ * bodies: these are parsed now, and are bound to the functions themselves.
  */
 
 CREATE SCHEMA snowflake_migrate_internal;
@@ -15,6 +15,19 @@ CREATE FUNCTION snowflake_migrate_internal.default_function() RETURNS regprocedu
 LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 'snowflake_nextval()'::regprocedure;
 COMMENT ON FUNCTION snowflake_migrate_internal.default_function() IS 'the function of the default';
 
+CREATE FUNCTION snowflake_migrate_internal.has_snowflake_default(
+	relation regclass,
+	column_number smallint) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT EXISTS (
+		SELECT FROM pg_attrdef AS d JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
+		WHERE d.adrelid = relation AND d.adnum = column_number
+			AND u.refclassid = 'pg_proc'::regclass AND u.refobjid = 'snowflake_nextval()'::regprocedure);
+END;
+COMMENT ON FUNCTION snowflake_migrate_internal.has_snowflake_default(regclass, smallint)
+	IS 'whether snowflake_nextval() gives a column its values';
+
 CREATE FUNCTION snowflake_migrate_internal.snowflake_schema() RETURNS regnamespace
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -23,7 +36,11 @@ END;
 COMMENT ON FUNCTION snowflake_migrate_internal.snowflake_schema() IS 'the schema of the extension snowflake';
 
 CREATE FUNCTION snowflake_migrate_internal.layout(
-	OUT epoch timestamptz, OUT tick interval, OUT timestamp_bits int, OUT sequence_bits int, OUT max_node bigint) RETURNS record
+	OUT epoch timestamptz,
+	OUT tick interval,
+	OUT timestamp_bits int,
+	OUT sequence_bits int,
+	OUT max_node bigint) RETURNS record
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT l.epoch, l.tick, l.timestamp_bits, l.sequence_bits, l.max_node FROM snowflake_layout() AS l;

@@ -1,0 +1,615 @@
+/*
+ * What stands in the way of snowflake_migrate.adopt().  PostgreSQL names only the first thing that it finds when it
+ * changes a column's type, some of them after the table was rewritten.
+ *
+ * Each function adopt_..._blockers() looks for one kind of thing.  Those that read the catalogs return a rank, the
+ * place of a kind in the list, and a level: views are listed in the order in which they can be created again.
+ */
+
+/* Ids that are there and are greater than new ones.  Reads the tables, where they can have such ids. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_greater_ids(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off
+AS $$
+DECLARE
+	key record;
+	largest bigint;
+BEGIN
+	FOR key IN
+		SELECT DISTINCT c.root, c.attname, c.widened
+		FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
+		WHERE c.adopted
+		ORDER BY c.root, c.attname
+	LOOP
+		/* No integer is that large, so that the table need not be read. */
+		CONTINUE WHEN key.widened AND snowflake_migrate_internal.nextval() > 2147483647;
+		EXECUTE format('SELECT max(%I) FROM %s', key.attname, key.root) INTO largest;
+		/* All later ids are greater than this one. */
+		IF largest >= snowflake_migrate_internal.nextval() THEN
+			relation := key.root;
+			blocked_by := format('id %s, as new ids would sort before it', largest);
+			action := CASE WHEN largest <= snowflake_migrate_internal.max_id(clock_timestamp() + interval '1 day')
+				THEN format('before: SELECT %s.snowflake_advance_past(%s);',
+							snowflake_migrate_internal.snowflake_schema(), largest)
+				ELSE 'give the rows whose ids lie more than a day ahead other ids, '
+					'or choose a layout whose ids are greater' END;
+			RETURN NEXT;
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_greater_ids(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: ids that are greater than new ones';
+
+/* A role as commands name it. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_role(role oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT CASE WHEN role = 0 THEN 'PUBLIC' ELSE role::regrole::text END $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_role(oid)
+	IS 'for snowflake_migrate.adopt()''s own use: a role as commands name it';
+
+/* What grants the rights on a view, and on its columns, again. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_grants(view regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT string_agg(g.command, E'\n' ORDER BY g.attnum, g.grantee, g.option)
+	FROM (
+		SELECT 0 AS attnum, t.grantee, t.option,
+			format('GRANT %s ON %s TO %s%s;', string_agg(x.privilege_type, ', ' ORDER BY x.privilege_type),
+				   view, t.grantee, t.option) AS command
+		FROM pg_class AS c
+			CROSS JOIN LATERAL aclexplode(c.relacl) AS x
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.adopt_role(x.grantee) AS grantee,
+					CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option) AS t
+		WHERE c.oid = view AND x.grantee <> c.relowner
+		GROUP BY t.grantee, t.option
+		UNION ALL
+		SELECT a.attnum, t.grantee, t.option,
+			format('GRANT %s (%I) ON %s TO %s%s;', x.privilege_type, a.attname, view, t.grantee, t.option)
+		FROM pg_attribute AS a
+			CROSS JOIN LATERAL aclexplode(a.attacl) AS x
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.adopt_role(x.grantee) AS grantee,
+					CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option) AS t
+		WHERE a.attrelid = view
+	) AS g
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_grants(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: what grants the rights on a view again';
+
+/* What creates a view or a materialized view again, with what would go with it when it is dropped. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT concat_ws(E'\n',
+		format('CREATE %s %s%s AS', k.kind, view, ' WITH (' || array_to_string(c.reloptions, ', ') || ')'),
+		CASE WHEN c.relkind = 'm' AND NOT c.relispopulated
+			THEN rtrim(pg_get_viewdef(view), ';') || E'\n  WITH NO DATA;'
+			ELSE pg_get_viewdef(view) END,
+		(SELECT string_agg(pg_get_indexdef(i.indexrelid) || ';', E'\n' ORDER BY i.indexrelid)
+		 FROM pg_index AS i WHERE i.indrelid = view),
+		(SELECT string_agg(pg_get_triggerdef(t.oid) || ';', E'\n' ORDER BY t.tgname)
+		 FROM pg_trigger AS t WHERE t.tgrelid = view),
+		(SELECT string_agg(pg_get_ruledef(r.oid), E'\n' ORDER BY r.rulename)
+		 FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_type <> '1'),
+		CASE WHEN c.relowner <> current_user::regrole
+			THEN format('ALTER %s %s OWNER TO %s;', k.kind, view, c.relowner::regrole) END,
+		snowflake_migrate_internal.adopt_grants(view),
+		format('COMMENT ON %s %s IS ', k.kind, view) || quote_literal(obj_description(view, 'pg_class')) || ';')
+	FROM pg_class AS c, LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END) AS k (kind)
+	WHERE c.oid = view
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: what creates a view again';
+
+/* What creates a policy of row security again. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_policy(policy oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT concat_ws(' ',
+			format('CREATE POLICY %I ON %s', p.polname, p.polrelid::regclass),
+			CASE WHEN p.polpermissive THEN 'AS PERMISSIVE' ELSE 'AS RESTRICTIVE' END,
+			CASE p.polcmd WHEN 'r' THEN 'FOR SELECT' WHEN 'a' THEN 'FOR INSERT' WHEN 'w' THEN 'FOR UPDATE'
+				WHEN 'd' THEN 'FOR DELETE' ELSE 'FOR ALL' END,
+			'TO ' || (SELECT string_agg(snowflake_migrate_internal.adopt_role(r), ', ') FROM unnest(p.polroles) AS r),
+			'USING (' || pg_get_expr(p.polqual, p.polrelid) || ')',
+			'WITH CHECK (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')') || ';'
+	FROM pg_policy AS p
+	WHERE p.oid = policy
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_policy(oid)
+	IS 'for snowflake_migrate.adopt()''s own use: what creates a policy again';
+
+/* What adds a generated column again.  Null for a default that is none, and for a column that is inherited. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_generated_column(default_ oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT concat_ws(' ',
+			format('ALTER TABLE %s ADD COLUMN %I', d.adrelid::regclass, a.attname),
+			format_type(a.atttypid, a.atttypmod),
+			'GENERATED ALWAYS AS (' || pg_get_expr(d.adbin, d.adrelid) || ')',
+			CASE a.attgenerated WHEN 's' THEN 'STORED;' ELSE 'VIRTUAL;' END)
+	FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+	WHERE d.oid = default_ AND a.attgenerated <> '' AND a.attinhcount = 0
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_generated_column(oid)
+	IS 'for snowflake_migrate.adopt()''s own use: what adds a generated column again';
+
+/* What adds a table to a publication again. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_published_table(publication_table oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT concat_ws(' ',
+			format('ALTER PUBLICATION %I ADD TABLE ONLY %s', b.pubname, p.prrelid::regclass),
+			(SELECT '(' || string_agg(quote_ident(a.attname), ', ' ORDER BY k.i) || ')'
+			 FROM unnest(p.prattrs) WITH ORDINALITY AS k (attnum, i)
+				JOIN pg_attribute AS a ON a.attrelid = p.prrelid AND a.attnum = k.attnum),
+			'WHERE (' || pg_get_expr(p.prqual, p.prrelid) || ')') || ';'
+	FROM pg_publication_rel AS p JOIN pg_publication AS b ON b.oid = p.prpubid
+	WHERE p.oid = publication_table
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_published_table(oid)
+	IS 'for snowflake_migrate.adopt()''s own use: what adds a table to a publication again';
+
+/* What creates an object again, or adds it again.  Null where this is not how to deal with it. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_definition(class oid, object oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE class::regclass
+		WHEN 'pg_class'::regclass THEN
+			(SELECT snowflake_migrate_internal.adopt_view(c.oid) FROM pg_class AS c
+			 WHERE c.oid = object AND c.relkind IN ('v', 'm'))
+		WHEN 'pg_rewrite'::regclass THEN
+			pg_get_ruledef(object)
+		WHEN 'pg_proc'::regclass THEN
+			(SELECT pg_get_functiondef(p.oid) FROM pg_proc AS p WHERE p.oid = object AND p.prokind <> 'a')
+		WHEN 'pg_trigger'::regclass THEN
+			(SELECT pg_get_triggerdef(t.oid) || ';' FROM pg_trigger AS t
+			 WHERE t.oid = object AND NOT t.tgisinternal AND t.tgparentid = 0)
+		WHEN 'pg_policy'::regclass THEN
+			snowflake_migrate_internal.adopt_policy(object)
+		WHEN 'pg_attrdef'::regclass THEN
+			snowflake_migrate_internal.adopt_generated_column(object)
+		WHEN 'pg_publication_rel'::regclass THEN
+			snowflake_migrate_internal.adopt_published_table(object)
+		END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_definition(oid, oid)
+	IS 'for snowflake_migrate.adopt()''s own use: what creates an object again';
+
+/* What uses a column that is widened (of_row: or the type of its rows), by what pg_depend says. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_uses(
+	tables regclass[],
+	columns name[],
+	OUT root regclass,
+	OUT classid oid,
+	OUT objid oid,
+	OUT objsubid int,
+	OUT of_row boolean) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH RECURSIVE
+	widened AS MATERIALIZED (
+		SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c WHERE c.widened
+	),
+	/* The row types of what is rewritten, and all types that contain them. */
+	row_type (root, oid) AS (
+		SELECT w.root, r.reltype FROM widened AS w JOIN pg_class AS r ON r.oid = w.member
+		UNION
+		SELECT t.root, coalesce(r.reltype, d.objid)
+		FROM row_type AS t
+			JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = t.oid
+			LEFT JOIN pg_class AS r ON d.classid = 'pg_class'::regclass AND r.oid = d.objid
+		WHERE d.classid = 'pg_type'::regclass OR (r.relkind IN ('c', 'v', 'f') AND d.objsubid > 0)
+	)
+	SELECT w.root, d.classid, d.objid, d.objsubid, false
+	FROM widened AS w
+		JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass
+			AND d.refobjid = w.member AND d.refobjsubid = w.attnum
+	WHERE NOT EXISTS (SELECT FROM pg_attrdef AS own
+					  WHERE d.classid = 'pg_attrdef'::regclass AND own.oid = d.objid
+						AND own.adrelid = w.member AND own.adnum = w.attnum)
+	UNION
+	SELECT t.root, d.classid, d.objid, d.objsubid, true
+	FROM row_type AS t JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = t.oid
+	WHERE d.deptype = 'n'
+	GROUP BY t.root, d.refobjid, d.classid, d.objid, d.objsubid
+	/* A function's arguments and result may be of the row type; its body and its defaults may not. */
+	HAVING d.classid <> 'pg_proc'::regclass
+		OR count(*) > (SELECT (d.refobjid = p.prorettype OR d.refobjid = ANY (p.proargtypes)
+							   OR coalesce(d.refobjid = ANY (p.proallargtypes), false))::int
+					   FROM pg_proc AS p WHERE p.oid = d.objid)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_uses(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: what uses the columns that are widened';
+
+/* What an object takes with it when it is dropped: views, and what has the type of a view's rows. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_lost_with(
+	class oid,
+	object oid,
+	OUT classid oid,
+	OUT objid oid) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN v.oid IS NULL THEN d.classid ELSE 'pg_class'::regclass END, coalesce(v.ev_class, d.objid)
+	FROM (SELECT class, object
+		  UNION ALL
+		  SELECT 'pg_type'::regclass, t.oid
+		  FROM pg_class AS r JOIN pg_type AS t ON r.reltype IN (t.oid, t.typelem)
+		  WHERE class = 'pg_class'::regclass AND r.oid = object) AS o (classid, objid)
+		JOIN pg_depend AS d ON d.refclassid = o.classid AND d.refobjid = o.objid AND d.deptype = 'n'
+		LEFT JOIN pg_rewrite AS v ON d.classid = 'pg_rewrite'::regclass AND v.oid = d.objid AND v.ev_type = '1'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_lost_with(oid, oid)
+	IS 'for snowflake_migrate.adopt()''s own use: what goes with an object that is dropped';
+
+/* All that depends on the columns that are widened: views, what goes with them, and (level 0) what uses the columns. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_dependents(
+	tables regclass[],
+	columns name[],
+	OUT root regclass,
+	OUT classid oid,
+	OUT objid oid,
+	OUT objsubid int,
+	OUT of_row boolean,
+	OUT level int) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH RECURSIVE
+	used AS MATERIALIZED (
+		SELECT u.*, v.ev_class AS view
+		FROM snowflake_migrate_internal.adopt_uses(tables, columns) AS u
+			LEFT JOIN pg_rewrite AS v ON u.classid = 'pg_rewrite'::regclass AND v.oid = u.objid AND v.ev_type = '1'
+	),
+	lost (root, classid, objid, level) AS (
+		SELECT u.root, 'pg_class'::regclass::oid, u.view, 1 FROM used AS u WHERE u.view IS NOT NULL
+		UNION
+		SELECT l.root, n.classid, n.objid, l.level + 1
+		FROM lost AS l, snowflake_migrate_internal.adopt_lost_with(l.classid, l.objid) AS n
+		/* Views that select from each other are possible, though they can't be used. */
+		WHERE (n.classid, n.objid) <> (l.classid, l.objid) AND l.level < 1000
+	)
+	SELECT l.root, l.classid, l.objid, 0, false, max(l.level) FROM lost AS l GROUP BY l.root, l.classid, l.objid
+	UNION ALL
+	SELECT u.root, u.classid, u.objid, u.objsubid, bool_or(u.of_row), 0
+	FROM used AS u
+	WHERE u.view IS NULL
+		AND NOT EXISTS (SELECT FROM lost AS l WHERE (l.root, l.classid, l.objid) = (u.root, u.classid, u.objid))
+	GROUP BY u.root, u.classid, u.objid, u.objsubid
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_dependents(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: what depends on the columns that are widened';
+
+/* Objects that depend on the columns: most can be dropped before and created again after. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_object_blockers(
+	tables regclass[],
+	columns name[],
+	OUT rank int,
+	OUT level int,
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH object AS MATERIALIZED (
+		SELECT o.* FROM snowflake_migrate_internal.adopt_dependents(tables, columns) AS o
+	)
+	/* What goes with views is created again among them. */
+	SELECT CASE WHEN o.level > 0 AND NOT k.is_added THEN 10 ELSE k.rank END,
+		CASE WHEN k.is_added THEN 0 ELSE o.level END,
+		o.root,
+		format(E'drop it before, %s it again after:\n%s',
+			   CASE WHEN k.is_added THEN 'add' ELSE 'create' END, d.definition),
+		coalesce((SELECT format('generated column %I of table %s', a.attname, e.adrelid::regclass)
+				  FROM pg_attrdef AS e JOIN pg_attribute AS a ON a.attrelid = e.adrelid AND a.attnum = e.adnum
+				  WHERE o.classid = 'pg_attrdef'::regclass AND e.oid = o.objid),
+				 pg_describe_object(o.classid, o.objid, 0))
+	FROM object AS o
+		JOIN (VALUES ('pg_class'::regclass, 10, false), ('pg_rewrite', 20, false), ('pg_proc', 30, false),
+				('pg_trigger', 40, false), ('pg_policy', 50, false), ('pg_attrdef', 60, true),
+				('pg_publication_rel', 70, true)) AS k (classid, rank, is_added) ON k.classid = o.classid
+		CROSS JOIN LATERAL snowflake_migrate_internal.adopt_definition(o.classid, o.objid) AS d (definition)
+	WHERE d.definition IS NOT NULL AND (o.level > 0 OR o.classid <> 'pg_class'::regclass)
+	UNION ALL
+	/* What else has expressions with the row type, and columns that hold rows. */
+	SELECT 80, 0, o.root,
+		format('drop it before, as it %s rows of %s', CASE WHEN o.objsubid > 0 THEN 'holds' ELSE 'makes' END, o.root),
+		pg_describe_object(o.classid, o.objid, o.objsubid)
+	FROM object AS o LEFT JOIN pg_class AS c ON o.classid = 'pg_class'::regclass AND c.oid = o.objid
+	WHERE o.of_row
+		AND (c.relkind IN ('r', 'p', 'm', 'i', 'I')
+			 OR o.classid IN ('pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
+			 OR EXISTS (SELECT FROM pg_attrdef AS d
+							JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+						WHERE o.classid = 'pg_attrdef'::regclass AND d.oid = o.objid AND a.attgenerated = ''))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_object_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: objects that stand in its way';
+
+/* Tables whose columns can't be widened as they are. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_table_blockers(
+	tables regclass[],
+	columns name[],
+	OUT rank int,
+	OUT level int,
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH widened AS MATERIALIZED (
+		SELECT w.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS w WHERE w.widened
+	)
+	SELECT 90, 0, w.root,
+		'a new table that is partitioned by a bigint column must take the rows: ' || pg_get_partkeydef(w.member),
+		format('partition key of table %s', w.member)
+	FROM widened AS w JOIN pg_partitioned_table AS p ON p.partrelid = w.member
+	WHERE w.attnum = ANY (p.partattrs)
+		OR EXISTS (SELECT FROM pg_depend AS d
+				   WHERE d.classid = 'pg_class'::regclass AND d.objid = w.member AND d.objsubid = 0
+					AND d.refclassid = 'pg_class'::regclass AND d.refobjid = w.member AND d.refobjsubid = w.attnum)
+	UNION ALL
+	SELECT 100, 0, w.root, format('before: ALTER TABLE %s NOT OF;', w.member),
+		format('type %s of table %s', c.reloftype::regtype, w.member)
+	FROM widened AS w JOIN pg_class AS c ON c.oid = w.member WHERE c.reloftype <> 0
+	UNION ALL
+	SELECT 110, 0, w.root, 'detach it before; after, make the column bigint on its server too, and attach it again',
+		format('foreign table %s', w.member)
+	FROM widened AS w JOIN pg_class AS c ON c.oid = w.member WHERE c.relkind = 'f'
+	UNION ALL
+	SELECT 120, 0, w.root, 'end that session before', format('temporary table %s of another session', w.member)
+	FROM widened AS w JOIN pg_class AS c ON c.oid = w.member WHERE pg_is_other_temp_schema(c.relnamespace)
+	UNION ALL
+	SELECT 130, 0, min(w.root::oid)::regclass,
+		format('before: ALTER TABLE %s NO INHERIT ...; for all of these but one', w.member),
+		format('column %I of table %s, which is inherited from %s', w.attname, w.member,
+			   string_agg(w.root::text, ' and ' ORDER BY w.root::text))
+	FROM widened AS w GROUP BY w.member, w.attname HAVING count(DISTINCT w.root) > 1
+	UNION ALL
+	/* From PostgreSQL 18 on these have names, which ALTER TABLE can't bring together while they are inherited. */
+	SELECT 140, 0, w.root,
+		concat_ws(E'\n', 'before:',
+				  format('ALTER TABLE %s NO INHERIT %s;', w.member, i.inhparent::regclass),
+				  format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I;', w.member, n.conname, o.conname),
+				  format('ALTER TABLE %s INHERIT %s;', w.member, i.inhparent::regclass)),
+		pg_describe_object('pg_constraint'::regclass, n.oid, 0)
+	FROM widened AS w
+		JOIN pg_constraint AS n ON n.contype = 'n' AND n.conrelid = w.member AND n.conkey[1] = w.attnum AND n.conislocal
+		JOIN pg_inherits AS i ON i.inhrelid = w.member
+		JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = w.attname
+		JOIN pg_constraint AS o ON o.contype = 'n' AND o.conrelid = i.inhparent AND o.conkey[1] = a.attnum
+	WHERE n.conname <> o.conname
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_table_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: tables that can''t be widened';
+
+/* References that can't become bigint, or can't be made anew; keys that are references; other users of an identity. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_reference_blockers(
+	tables regclass[],
+	columns name[],
+	OUT rank int,
+	OUT level int,
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH changed AS MATERIALIZED (
+		SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
+	)
+	SELECT 150, 0, c.root,
+		format('it references what is adopted and has the type %s: make it bigint, or a type over bigint, before',
+			   format_type(a.atttypid, a.atttypmod)),
+		format('column %I of table %s', a.attname, c.root)
+	FROM changed AS c JOIN pg_attribute AS a ON a.attrelid = c.root AND a.attnum = c.attnum
+	WHERE c.member = c.root AND NOT c.widened
+		AND (WITH RECURSIVE base (oid, next) AS (
+				SELECT t.oid, t.typbasetype FROM pg_type AS t WHERE t.oid = a.atttypid
+				UNION ALL
+				SELECT t.oid, t.typbasetype FROM base AS b JOIN pg_type AS t ON t.oid = b.next)
+			 SELECT b.oid FROM base AS b WHERE b.next = 0) <> 'bigint'::regtype
+	UNION ALL
+	/* Its index is a part of that of the whole table, which PostgreSQL can't make anew under it. */
+	SELECT 160, 0, c.root,
+		E'it references a partition; drop it before, add it again after:\n'
+			|| format('ALTER TABLE %s ADD CONSTRAINT %I %s;', f.conrelid::regclass, f.conname,
+					  pg_get_constraintdef(f.oid)),
+		pg_describe_object('pg_constraint'::regclass, f.oid, 0)
+	FROM changed AS c
+		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0 AND f.confrelid = c.member
+			AND c.attnum = ANY (f.confkey)
+		JOIN pg_class AS i ON i.oid = f.conindid AND i.relispartition
+	WHERE c.widened
+	UNION ALL
+	SELECT 170, 0, c.root,
+		format('column %I takes its values from %s: adopt the column there instead', c.attname, f.confrelid::regclass),
+		pg_describe_object('pg_constraint'::regclass, f.oid, 0)
+	FROM changed AS c
+		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0 AND f.conrelid = c.member
+			AND c.attnum = ANY (f.conkey)
+	WHERE c.adopted
+	UNION ALL
+	SELECT 180, 0, c.root,
+		format('it uses the sequence of identity column %I, %s, which is dropped: give it another one before',
+			   c.attname, s.objid::regclass),
+		pg_describe_object(d.classid, d.objid, d.objsubid)
+	FROM changed AS c
+		JOIN pg_depend AS s ON s.classid = 'pg_class'::regclass AND s.refclassid = 'pg_class'::regclass
+			AND s.refobjid = c.member AND s.refobjsubid = c.attnum AND s.deptype = 'i'
+		JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.objid
+	WHERE c.adopted
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_reference_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: references that stand in its way';
+
+/*
+ * The expressions over what is widened, table by table: of indexes, constraints and statistics, each with its name, its
+ * definition, and the statement that makes it on an empty table, pg_temp.snowflake_adopt_trial.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_expressions(
+	tables regclass[],
+	columns name[],
+	OUT member regclass,
+	OUT root regclass,
+	OUT widening text,
+	OUT names text[],
+	OUT definitions text[],
+	OUT statements text[]) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH widened AS MATERIALIZED (
+		SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c WHERE c.widened
+	),
+	part (relid, name, definition, statement) AS (
+		SELECT i.indrelid, pg_describe_object('pg_class'::regclass, i.indexrelid, 0), d.definition,
+			'CREATE INDEX ON pg_temp.snowflake_adopt_trial' || substr(d.definition, 1 + length(
+				format('CREATE%s INDEX %I ON%s %s', CASE WHEN i.indisunique THEN ' UNIQUE' END, x.relname,
+					   CASE WHEN x.relkind = 'I' THEN ' ONLY' END, i.indrelid::regclass)))
+		FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid, pg_get_indexdef(i.indexrelid) AS d (definition)
+		WHERE NOT x.relispartition AND NOT i.indisexclusion
+			AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
+				 OR EXISTS (SELECT FROM pg_opclass AS o WHERE o.oid = ANY (i.indclass) AND NOT o.opcdefault))
+			AND EXISTS (SELECT FROM widened AS w JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass
+							AND d.refobjid = w.member AND d.refobjsubid = w.attnum
+						WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid)
+		UNION ALL
+		SELECT c.conrelid, pg_describe_object('pg_constraint'::regclass, c.oid, 0),
+			format('ALTER TABLE %s ADD CONSTRAINT %I %s', c.conrelid::regclass, c.conname, d.definition),
+			format('ALTER TABLE pg_temp.snowflake_adopt_trial ADD %s', d.definition)
+		FROM pg_constraint AS c, pg_get_constraintdef(c.oid) AS d (definition)
+		WHERE c.contype IN ('c', 'x') AND c.conparentid = 0 AND c.coninhcount = 0
+			AND EXISTS (SELECT FROM widened AS w WHERE w.member = c.conrelid AND w.attnum = ANY (c.conkey))
+		UNION ALL
+		SELECT s.stxrelid, pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0), pg_get_statisticsobjdef(s.oid),
+			'CREATE STATISTICS pg_temp.snowflake_adopt_trial_statistics ON '
+				|| pg_get_statisticsobjdef_columns(s.oid) || ' FROM pg_temp.snowflake_adopt_trial'
+		FROM pg_statistic_ext AS s
+		WHERE s.stxexprs IS NOT NULL AND EXISTS (SELECT FROM widened AS w WHERE w.member = s.stxrelid)
+	)
+	SELECT p.relid::regclass, (SELECT min(w.root::oid)::regclass FROM widened AS w WHERE w.member = p.relid),
+		(SELECT string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', w.attname), ', ')
+		 FROM widened AS w WHERE w.member = p.relid),
+		array_agg(p.name ORDER BY p.name),
+		array_agg(p.definition ORDER BY p.name),
+		array_agg(p.statement ORDER BY p.name)
+	FROM part AS p GROUP BY p.relid ORDER BY p.relid
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_expressions(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: expressions over what is widened';
+
+/* Executes a statement and takes it back at once.  Returns its error, or null. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_try(statement text) RETURNS text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	EXECUTE statement;
+	RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the trial is taken back';
+EXCEPTION
+	WHEN SQLSTATE 'SNOWF' THEN
+		RETURN NULL;
+	WHEN OTHERS THEN
+		RETURN SQLERRM;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_try(text)
+	IS 'for snowflake_migrate.adopt()''s own use: the error of a statement';
+
+/* Raises an error where the caller can't have the temporary table that expressions are tried on. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_check_trial(member regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF current_setting('transaction_read_only')::boolean THEN
+		RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction',
+			MESSAGE = format('cannot try the expressions of table %s in a read-only transaction', member),
+			DETAIL = 'They are tried on a temporary table.',
+			HINT = 'Call snowflake_migrate.adopt() in a read-write transaction.';
+	ELSIF NOT has_database_privilege(current_database(), 'TEMP') THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = format('permission denied to create temporary tables in database "%s"', current_database()),
+			DETAIL = format('The expressions of table %s are tried on a temporary table.', member),
+			HINT = 'Grant the privilege TEMP on the database.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_check_trial(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: refuses to try without a temporary table';
+
+/*
+ * Expressions that have no meaning for bigint.  Whether they have is tried on an empty table of the same columns, which
+ * is taken back at once.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_expression_blockers(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	trial record;
+	problems text[];
+BEGIN
+	FOR trial IN SELECT e.* FROM snowflake_migrate_internal.adopt_expressions(tables, columns) AS e LOOP
+		PERFORM snowflake_migrate_internal.adopt_check_trial(trial.member);
+		BEGIN
+			EXECUTE format('CREATE TABLE pg_temp.snowflake_adopt_trial (LIKE %s)', trial.member);
+			EXECUTE format('ALTER TABLE pg_temp.snowflake_adopt_trial %s', trial.widening);
+			FOR n IN 1 .. cardinality(trial.statements) LOOP
+				problems[n] := snowflake_migrate_internal.adopt_try(trial.statements[n]);
+			END LOOP;
+			RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the table is not needed any more';
+		EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
+			NULL;
+		END;
+		FOR n IN 1 .. cardinality(trial.statements) LOOP
+			IF problems[n] IS NOT NULL THEN
+				relation := trial.root;
+				blocked_by := format('%s: %s', trial.names[n], problems[n]);
+				action := E'drop it before; after, create it in a form that has a meaning for bigint, instead of:\n'
+					|| trial.definitions[n] || ';';
+				RETURN NEXT;
+			END IF;
+		END LOOP;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_expression_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: expressions that have no meaning for bigint';
+
+/* All that stands in the way.  What stands in the way of several tables is told once. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_blockers(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT g.* FROM snowflake_migrate_internal.adopt_greater_ids(tables, columns) AS g;
+	RETURN QUERY
+		SELECT f.relation, f.action, f.blocked_by
+		FROM (
+			SELECT b.*,
+				row_number() OVER (PARTITION BY b.rank, b.blocked_by ORDER BY b.level DESC, b.relation) AS repeated
+			FROM (SELECT * FROM snowflake_migrate_internal.adopt_object_blockers(tables, columns)
+				  UNION ALL
+				  SELECT * FROM snowflake_migrate_internal.adopt_table_blockers(tables, columns)
+				  UNION ALL
+				  SELECT * FROM snowflake_migrate_internal.adopt_reference_blockers(tables, columns)) AS b
+		) AS f
+		WHERE f.repeated = 1
+		ORDER BY f.rank, f.level, f.blocked_by, f.relation;
+	RETURN QUERY SELECT e.* FROM snowflake_migrate_internal.adopt_expression_blockers(tables, columns) AS e;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: what stands in its way';
