@@ -1,82 +1,152 @@
 /*
- * Taking a merge back: the rows that it brought are deleted, children before parents, in batches that commit; rows and ranks that
- * it replaced come back.  That nothing newer refers to them is known before the first is deleted, since ON DELETE CASCADE would
- * remove it silently, and without triggers it would be left dangling.
+ * Taking a merge back: the rows that it brought are deleted, children before parents, in batches that commit; rows and
+ * ranks that it replaced come back.  That nothing newer refers to them is known before the first is deleted, since ON
+ * DELETE CASCADE would remove it silently, and without triggers it would be left dangling.
  *
  * A row that changed since it was copied has another xmin than the transactions that copied it.
  */
 
 /*
- * What refers to the rows that a run brought and is not of that run: one row for each reference.  Of all that it brought, or
- * (parent_no, of_map) of the entries of one map for which the condition holds, whose rows may be gone by now.
+ * The foreign keys, of whatever table, that lead to the tables of a run: which table refers (child), and how (refers,
+ * what follows FROM {child} AS x in a query for its rows that refer to a row that the run brought).
+ *
+ * To any such row; or to one of the entries of one map (parent_no) for which a condition holds (of_map), whose rows may
+ * be gone by now.
  */
+CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to_run(
+	run_ bigint,
+	parent_no int,
+	of_map text,
+	OUT child regclass,
+	OUT object text,
+	OUT refers text) RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass, f.conname,
+		snowflake_migrate_internal.fill(CASE WHEN parent_no IS NULL THEN $query$
+				JOIN {target} AS p ON ({parent_values}) = ({child_values})
+				JOIN {map} AS m ON m.action = 'c' AND ({m.n#}) = ({p.@})
+			$query$ ELSE $query$
+				JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({parent_values}) = ({child_values})
+			$query$ END,
+			snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object(
+				'parent_values', v.parent_values, 'child_values', v.child_values, 'of_map', of_map))
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
+			AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = t.relation
+		CROSS JOIN LATERAL (
+			SELECT string_agg(format('x.%I', a.attname), ', ' ORDER BY k.n) AS child_values,
+				string_agg(CASE WHEN parent_no IS NULL THEN format('p.%I', b.attname)
+							ELSE 'm.n' || array_position(t.key, b.attname) END, ', ' ORDER BY k.n) AS parent_values
+			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
+				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+			WHERE parent_no IS NULL OR b.attname = ANY (t.key)) AS v
+	WHERE t.run = run_ AND t.kind <> 'none' AND v.child_values IS NOT NULL AND (parent_no IS NULL OR t.no = parent_no)
+		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_run(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): foreign keys that lead to the tables of a run';
+
+/* The same for the declared references of the tables of the run. */
+CREATE FUNCTION snowflake_migrate_internal.declared_references_to_run(
+	run_ bigint,
+	parent_no int,
+	of_map text,
+	OUT child regclass,
+	OUT object text,
+	OUT refers text) RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT k.relation, r.name,
+		snowflake_migrate_internal.fill(
+			CASE WHEN r.path IS NOT NULL THEN $query$
+				CROSS JOIN LATERAL (
+					SELECT snowflake_migrate_internal.json_id(q.part)
+					FROM jsonb_path_query(x.{"column"}::jsonb, {'path'}, silent => true) AS q (part)) AS i (id)
+			$query$ WHEN r.elements THEN $query$
+				CROSS JOIN LATERAL unnest(x.{"column"}::bigint[]) AS i (id)
+			$query$ ELSE $query$
+				CROSS JOIN LATERAL (SELECT {id_of_column}) AS i (id)
+			$query$ END || $query$
+				JOIN {map} AS m ON m.action = 'c' AND m.n1 = i.id AND {of_map}
+			$query$
+			/* As it was tried when it was declared: under the table's name. */
+			|| CASE WHEN r.condition IS NULL THEN '' ELSE $query$
+					AND (SELECT ({condition}) IS TRUE FROM (SELECT x.*) AS {"child_name"})
+			$query$ END,
+			snowflake_migrate_internal.names(run_, r.referenced) || jsonb_build_object(
+				'column', r.name, 'path', r.path, 'condition', r.condition, 'child_name', c.relname,
+				'id_of_column', snowflake_migrate_internal.id_of(format('x.%I', r.name), a.atttypid),
+				'of_map', coalesce(of_map, 'true')))
+	FROM snowflake_migrate_internal.plan_references AS r
+		JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.no = r.no
+		JOIN pg_class AS c ON c.oid = k.relation
+		JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attname = r.name
+	WHERE r.run = run_ AND r.declared AND (parent_no IS NULL OR r.referenced = parent_no)
+		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = r.referenced)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.declared_references_to_run(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): declared references that lead to the tables of a run';
+
+/*
+ * The names in a query for the rows x of a table that are not of the run: child, how an example of them is shown, and
+ * the condition is_newer.
+ *
+ * A row that took a source's values is of the run; but in a batch (parent_no), only within a cycle.  Elsewhere it has
+ * its former values again before the rows are deleted that it referred to.
+ */
+CREATE FUNCTION snowflake_migrate_internal.newer_names(run_ bigint, parent_no int, child_ regclass) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT jsonb_build_object(
+		'child', snowflake_migrate_internal.only(child_),
+		'example', CASE WHEN k.key <> '{}' THEN snowflake_migrate_internal.key_text('x.@', k.key) ELSE 'x::text' END,
+		'is_newer', CASE WHEN k.kind <> 'none' THEN snowflake_migrate_internal.fill($query$
+				NOT EXISTS (SELECT FROM {map} AS c WHERE c.action IN {actions} AND ({c.n#}) = ({x.@}))
+			$query$, snowflake_migrate_internal.names(run_, k.no) || jsonb_build_object('actions',
+				CASE WHEN parent_no IS NULL OR p.cyclic THEN '(''c'', ''r'')' ELSE '(''c'')' END)) ELSE 'true' END)
+	FROM (SELECT) AS one
+		LEFT JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.relation = child_
+		LEFT JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = parent_no
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.newer_names(bigint, int, regclass)
+	IS 'for snowflake_migrate.rollback(): the names in the queries for rows that are not of a run';
+
+/* What refers to the rows that a run brought and is not of that run: one row for each reference. */
 CREATE FUNCTION snowflake_migrate_internal.newer_references(
 	run_ bigint,
 	parent_no int,
 	of_map text,
-	OUT relation text,
+	OUT relation regclass,
 	OUT object text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	ref record;
 BEGIN
 	FOR ref IN
-		/* By a foreign key, from whatever table. */
-		SELECT c.root AS child, f.conname::text AS object, k.no AS child_no, k.kind AS child_kind, k.key AS child_key, p.no AS parent_no,
-			CASE WHEN parent_no IS NULL
-				THEN format('JOIN %s AS p ON %s JOIN %s AS m ON m.action = ''c'' AND %s', snowflake_migrate_internal.only(p.relation),
-					(SELECT string_agg(format('p.%I = x.%I', b.attname, a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
-						JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
-						JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum),
-					snowflake_migrate_internal.relation(run_, 'map_' || p.no), snowflake_migrate_internal.key_list('m.n# = p.@', p.key, ' AND '))
-				ELSE format('JOIN %s AS m ON m.action = ''c'' AND %s AND %s', snowflake_migrate_internal.relation(run_, 'map_' || p.no), of_map,
-					(SELECT string_agg(format('m.n%s = x.%I', array_position(p.key, b.attname), a.attname), ' AND ') FROM unnest(f.conkey, f.confkey) AS u (attnum, parent_attnum)
-						JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = u.attnum
-						JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.parent_attnum AND b.attname = ANY (p.key))) END AS refers
-		FROM snowflake_migrate_internal.plan_tables AS p
-			JOIN pg_constraint AS f ON f.contype = 'f' AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = p.relation
-			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass) AS c (root)
-			LEFT JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.relation = c.root
-		WHERE p.run = run_ AND p.kind <> 'none' AND f.conparentid = 0 AND (parent_no IS NULL OR p.no = parent_no)
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
-			AND EXISTS (SELECT FROM unnest(f.confkey) AS u (attnum) JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = u.attnum
-						WHERE parent_no IS NULL OR b.attname = ANY (p.key))
+		SELECT * FROM snowflake_migrate_internal.foreign_keys_to_run(run_, parent_no, of_map)
 		UNION ALL
-		/* By a declaration. */
-		SELECT k.relation, r.name, k.no, k.kind, k.key, p.no,
-			format('CROSS JOIN LATERAL (SELECT %s) AS i (id) JOIN %s AS m ON m.action = ''c'' AND m.n1 = i.id%s%s',
-				CASE WHEN r.path IS NOT NULL THEN format('snowflake_migrate_internal.json_id(q.part) FROM jsonb_path_query(x.%I::jsonb, %L, silent => true) AS q (part)', r.name, r.path)
-					WHEN r.elements THEN format('unnest(x.%I)::bigint', r.name)
-					ELSE snowflake_migrate_internal.id_of(format('x.%I', r.name), a.atttypid) END,
-				snowflake_migrate_internal.relation(run_, 'map_' || p.no), ' AND ' || of_map,
-				/* As it was tried when it was declared: under the table's name. */
-				CASE WHEN r.condition IS NOT NULL THEN format(' AND (SELECT (%s) IS TRUE FROM (SELECT x.*) AS %I)', r.condition, c.relname) END)
-		FROM snowflake_migrate_internal.plan_references AS r
-			JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.no = r.no
-			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = r.referenced
-			JOIN pg_class AS c ON c.oid = k.relation
-			JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attname = r.name
-		WHERE r.run = run_ AND r.declared AND (parent_no IS NULL OR p.no = parent_no)
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+		SELECT * FROM snowflake_migrate_internal.declared_references_to_run(run_, parent_no, of_map)
 	LOOP
 		/* A row may refer to several. */
-		EXECUTE format('SELECT count(*), string_agg(y.example, ''; '') FILTER (WHERE y.n <= 3) FROM ('
-			'SELECT z.example, row_number() OVER (ORDER BY z.example) AS n FROM (SELECT DISTINCT left(%s, 100) AS example FROM %s AS x %s%s) AS z) AS y',
-			CASE WHEN ref.child_key <> '{}' THEN snowflake_migrate_internal.key_text('x.@', ref.child_key) ELSE 'x::text' END,
-			snowflake_migrate_internal.only(ref.child), ref.refers,
-			CASE WHEN ref.child_no IS NULL OR ref.child_kind = 'none' THEN ''
-				/* Rows that took the place of others come back before the batches that they would be in the way of, but within a cycle. */
-				ELSE format(' WHERE NOT EXISTS (SELECT FROM %s AS c WHERE c.action IN (''c'', %L) AND %s)', snowflake_migrate_internal.relation(run_, 'map_' || ref.child_no),
-							CASE WHEN parent_no IS NULL OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = parent_no AND t.cyclic)
-								THEN 'r' ELSE 'c' END,
-							snowflake_migrate_internal.key_list('c.n# = x.@', ref.child_key, ' AND ')) END)
-			INTO count, example;
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), string_agg(y.example, '; ') FILTER (WHERE y.n <= 3)
+			FROM (
+				SELECT z.example, row_number() OVER (ORDER BY z.example) AS n
+				FROM (
+					SELECT DISTINCT left({example}, 100) AS example
+					FROM {child} AS x {refers}
+					WHERE {is_newer}
+				) AS z
+			) AS y
+		$query$, snowflake_migrate_internal.newer_names(run_, parent_no, ref.child)
+			|| jsonb_build_object('refers', ref.refers)) INTO count, example;
 		IF count > 0 THEN
-			relation := ref.child::text;
+			relation := ref.child;
 			object := ref.object;
 			RETURN NEXT;
 		END IF;
@@ -93,11 +163,15 @@ AS $$
 DECLARE
 	problems text;
 BEGIN
-	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r.relation, r.object, r.count, r.example), E'\n' ORDER BY r.relation, r.object) INTO problems
+	SELECT string_agg(format('Table %s, %s: %s rows, for example %s.', r.relation, r.object, r.count, r.example),
+					  E'\n' ORDER BY r.relation::text, r.object)
+		INTO problems
 		FROM snowflake_migrate_internal.newer_references(run_, parent_no, of_map) AS r;
 	IF problems IS NOT NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = format('cannot take merge %s back, as rows that it did not bring refer to rows that it brought', run_),
-			DETAIL = problems, HINT = 'Delete these rows, or let them refer to others.';
+		RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation',
+			MESSAGE = format('cannot roll back merge %s because other rows refer to its rows', run_),
+			DETAIL = problems,
+			HINT = 'Delete these rows, or let them refer to others.';
 	END IF;
 END
 $$;
@@ -118,27 +192,38 @@ BEGIN
 			HINT = 'See snowflake_migrate.runs.';
 	END IF;
 	/* Before it begins, as it could not go back from there. */
-	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation), E'\n' ORDER BY p.no)
+	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation),
+					  E'\n' ORDER BY p.no)
 		INTO problems
 		FROM snowflake_migrate_internal.plan_tables AS p,
-			LATERAL (SELECT string_agg(g.privilege, ', ') FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
-					 WHERE NOT has_table_privilege(p.relation, g.privilege)
-						AND (g.privilege <> 'UPDATE'
-							 OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
-							 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL)) AS d (denied)
+			LATERAL (
+				SELECT string_agg(g.privilege, ', ')
+				FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
+				WHERE NOT has_table_privilege(p.relation, g.privilege)
+					AND (g.privilege <> 'UPDATE'
+						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
+						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL)
+			) AS d (denied)
 		WHERE p.run = run_ AND p.kind <> 'none' AND d.denied IS NOT NULL
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
 	IF problems IS NOT NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to take the merge back',
-			DETAIL = problems, HINT = 'GRANT these rights.';
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = format('permission denied to roll back merge %s', run_),
+			DETAIL = problems,
+			HINT = 'Grant these rights to the role.';
 	END IF;
-	SELECT string_agg(format('Table %s is one of them.', p.relation), E'\n' ORDER BY p.no) INTO problems
+	SELECT string_agg(format('Table %s has no key by which the merge''s rows could be told from others.', p.relation),
+					  E'\n' ORDER BY p.no)
+		INTO problems
 		FROM snowflake_migrate_internal.plan_tables AS p
 		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (
-				SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
+				SELECT FROM snowflake_migrate_internal.plan_sources AS s
+				WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
 	IF problems IS NOT NULL AND NOT force THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('cannot take all of merge %s back', run_),
-			DETAIL = E'Rows of tables without a key cannot be told from others.\n' || problems, HINT = 'With force => true, they stay.';
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('cannot roll back all of merge %s', run_),
+			DETAIL = problems,
+			HINT = 'Call snowflake_migrate.rollback() with force => true to leave these rows where they are.';
 	END IF;
 END
 $$;
@@ -147,7 +232,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rollback(bigint, boolean)
 
 /* Raises an error where newer rows have ranks that come back. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_ranks(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -181,9 +267,9 @@ BEGIN
 						 FROM generate_subscripts(t.expressions, 1) AS i WHERE i <> place))) INTO n, example;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
-				MESSAGE = format('cannot take merge %s back, as newer rows have ranks that come back', run_),
+				MESSAGE = format('cannot roll back merge %s because newer rows have ranks that come back', run_),
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
-				HINT = format('Give these rows another %I.', t.changed);
+				HINT = format('Give these rows other values of column "%s".', t.changed);
 		END IF;
 	END LOOP;
 END
@@ -193,7 +279,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_ranks(bigint)
 
 /* Raises an error where newer rows have what must be unique in rows that were replaced and come back. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_former(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -214,7 +301,7 @@ BEGIN
 		$query$, snowflake_migrate_internal.constraint_names(run_, t.no, t.constraint_)) INTO n, example;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
-				MESSAGE = format('cannot take merge %s back, as newer rows clash with rows that come back', run_),
+				MESSAGE = format('cannot roll back merge %s because newer rows clash with rows that come back', run_),
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
 				HINT = 'Give these rows other values.';
 		END IF;
@@ -226,13 +313,17 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_former(bigint)
 
 /* Adds to the report which rows that a run brought have changed since, and returns a line for each table. */
 CREATE FUNCTION snowflake_migrate_internal.find_changed(run_ bigint) RETURNS text[]
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	xids CONSTANT text := ARRAY(SELECT DISTINCT x::xid::text FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x
-								WHERE s.run = run_);
+	xids CONSTANT text := ARRAY(
+		SELECT DISTINCT x::xid::text
+		FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x
+		WHERE s.run = run_);
 	t record;
+	names jsonb;
 	n bigint;
 	example text;
 	changed text[] := '{}';
@@ -242,21 +333,23 @@ BEGIN
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 		ORDER BY p.no
 	LOOP
+		names := snowflake_migrate_internal.names(run_, t.no);
 		EXECUTE snowflake_migrate_internal.fill($query$
-				SELECT count(*), string_agg(x.key, ', ') FILTER (WHERE x.n <= 3)
-				FROM (
-					SELECT {m.n#::text} AS key, row_number() OVER () AS n
-					FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
-					WHERE t.xmin <> ALL ({'xids'}::xid[])
-			$query$
+			SELECT count(*), string_agg(x.key, ', ') FILTER (WHERE x.n <= 3)
+			FROM (
+				SELECT {m.n#::text} AS key, row_number() OVER () AS n
+				FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
+				WHERE t.xmin <> ALL ({'xids'}::xid[]) AND {is_written}
+			) AS x
+		$query$, names || jsonb_build_object('xids', xids, 'is_written',
 			/* Of an unfinished run, rows whose place was not taken yet are as they were. */
-			|| CASE WHEN to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || t.no)) IS NOT NULL
-				THEN 'AND (m.action = ''c'' OR EXISTS (SELECT FROM {former} AS f WHERE ({f.@}) = ({t.@})))' ELSE '' END
-			|| ') AS x', snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object('xids', xids)) INTO n, example;
+			CASE WHEN to_regclass(names ->> 'former') IS NULL THEN 'true' ELSE snowflake_migrate_internal.fill($query$
+				(m.action = 'c' OR EXISTS (SELECT FROM {former} AS f WHERE ({f.@}) = ({t.@})))
+			$query$, names) END)) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
 			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
-				'rows had changed since when they were taken back', n, example, NULL);
+				'rows were taken back that had changed since the merge', n, example, NULL);
 		END IF;
 	END LOOP;
 	RETURN changed;
@@ -273,7 +366,7 @@ AS $$
 DECLARE
 	changed text[];
 BEGIN
-	IF snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done', 'rolling back']) = 'rolling back' THEN
+	IF snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}') = 'rolling back' THEN
 		/* What came since it was interrupted. */
 		PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 		RETURN;
@@ -284,15 +377,17 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_former(run_);
 	IF current_setting('session_replication_role') <> 'replica'
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
-		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'permission denied to set session_replication_role',
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = 'permission denied to set parameter "session_replication_role"',
 			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.',
-			HINT = 'GRANT SET ON PARAMETER session_replication_role.';
+			HINT = 'Grant SET on the parameter to the role.';
 	END IF;
 	changed := snowflake_migrate_internal.find_changed(run_);
 	IF changed <> '{}' AND NOT force THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = format('rows that merge %s brought have changed since', run_),
-			DETAIL = array_to_string(changed, E'\n'), HINT = 'With force => true, they are taken back all the same.';
+			MESSAGE = format('cannot roll back merge %s because rows that it brought have changed since', run_),
+			DETAIL = array_to_string(changed, E'\n'),
+			HINT = 'Call snowflake_migrate.rollback() with force => true to take them back all the same.';
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s SET position = NULL, done = false WHERE s.run = run_;
 	UPDATE snowflake_migrate.runs AS r SET state = 'rolling back', finished_at = NULL WHERE r.run = run_;
@@ -325,8 +420,8 @@ BEGIN
 		$query$, names || jsonb_build_object('of_map', part.of_map));
 		GET DIAGNOSTICS deleted = ROW_COUNT;
 		/*
-		 * The rows are locked now: who refers to one of them has committed, and is seen, or will not find it.  Of a cycle, other members'
-		 * rows may still be there; they are of the run, and not newer.
+		 * The rows are locked now: who refers to one of them has committed, and is seen, or will not find it.  Of a
+		 * cycle, other members' rows may still be there; they are of the run, and not newer.
 		 */
 		IF current_setting('session_replication_role') = 'replica' THEN
 			PERFORM snowflake_migrate_internal.refuse_newer(run_, no_, part.of_map);
@@ -348,7 +443,9 @@ BEGIN
 		END IF;
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s
-		SET rows_done = greatest(s.rows_done - deleted - restored, 0), position = part.range_end, done = part.range_end IS NULL,
+		SET rows_done = greatest(s.rows_done - deleted - restored, 0),
+			position = part.range_end,
+			done = part.range_end IS NULL,
 			busy = s.busy + (clock_timestamp() - started)
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 	/* When the last of the table's merged rows is gone, the ranks are free again. */
@@ -371,15 +468,21 @@ DECLARE
 	member record;
 BEGIN
 	SELECT s.no, s.source, t.copy_step, t.cyclic INTO next
-		FROM snowflake_migrate_internal.plan_sources AS s JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE s.run = run_ AND NOT s.done ORDER BY t.copy_step DESC, s.no DESC, s.source DESC LIMIT 1;
+		FROM snowflake_migrate_internal.plan_sources AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE s.run = run_ AND NOT s.done
+		ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
+		LIMIT 1;
 	IF NOT FOUND THEN
-		UPDATE snowflake_migrate.runs AS r SET state = 'rolled back', finished_at = clock_timestamp() WHERE r.run = run_;
+		UPDATE snowflake_migrate.runs AS r
+			SET state = 'rolled back', finished_at = clock_timestamp()
+			WHERE r.run = run_;
 		RETURN false;
 	END IF;
 	FOR member IN
 		SELECT s.no, s.source
-		FROM snowflake_migrate_internal.plan_sources AS s JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		FROM snowflake_migrate_internal.plan_sources AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done
 			AND (next.cyclic OR (s.no, s.source) = (next.no, next.source))
 		ORDER BY s.no DESC, s.source DESC
@@ -393,9 +496,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rollback_step(bigint)
 	IS 'for snowflake_migrate.rollback(): one of its transactions';
 
 /*
- * Takes a merge back, also one that is not finished.  To be called outside of a transaction block; the same call goes on where it
- * was interrupted.  An error names the newer rows that refer to merged ones.  force: rows that changed since are taken back as
- * well, and those of tables without a key stay.
+ * Takes a merge back, also one that is not finished.  To be called outside of a transaction block; the same call goes
+ * on where it was interrupted.  An error names the newer rows that refer to merged ones.  force: rows that changed
+ * since are taken back as well, and those of tables without a key stay.
  */
 CREATE PROCEDURE snowflake_migrate.rollback(run bigint, force boolean DEFAULT false)
 LANGUAGE plpgsql
@@ -404,8 +507,8 @@ DECLARE
 	more boolean;
 BEGIN
 	IF run IS NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'the number of the merge must not be null',
-			HINT = 'See snowflake_migrate.runs.';
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'run must not be null',
+			HINT = 'snowflake_migrate.runs lists the merges.';
 	END IF;
 	PERFORM snowflake_migrate_internal.rollback_start(run, force IS TRUE);
 	COMMIT;
