@@ -1,24 +1,26 @@
 /*
- * The new ids of a run.  Those that were taken from a sequence are renumbered under the source's node number, in order of time over
- * all of its tables.
+ * The new ids of a run.  Those that were taken from a sequence are renumbered under the source's node number, in order
+ * of time over all of its tables.
  *
  * A place in time is a slot: the tick times the ids of a tick, plus the sequence.  The i-th row goes to slot
- * i + max over j <= i of (the first slot of j's tick - j), the first that is free from its tick on, so that a full tick spills into
- * the next.
+ * i + max over j <= i of (the first slot of j's tick - j), the first that is free from its tick on, so that a full tick
+ * spills into the next.
  */
 
 /* The greatest id that counts as taken from a sequence: of the first day after the layout's epoch. */
 CREATE FUNCTION snowflake_migrate_internal.last_serial() RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT snowflake_migrate_internal.min_id(l.epoch + interval '1 day') - 1 FROM snowflake_migrate_internal.layout() AS l
+	SELECT snowflake_migrate_internal.min_id(l.epoch + interval '1 day') - 1
+	FROM snowflake_migrate_internal.layout() AS l
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.last_serial()
 	IS 'for snowflake_migrate.merge()''s own use: the greatest id that counts as taken from a sequence';
 
 /*
- * The layout's numbers for the queries that make ids: zero (the id of slot 0), slots (of a tick), tick_unit (between the ids of a
- * tick and the next), sequence_unit (between one and the next), last_slot, and start_slot (when the run started).
+ * The layout's numbers for the queries that make ids: zero (the id of slot 0), slots (of a tick), tick_unit (between
+ * the ids of a tick and the next), sequence_unit (between one and the next), last_slot, and start_slot (when the run
+ * started).
  */
 CREATE FUNCTION snowflake_migrate_internal.slot_names(run_ bigint, source_ int) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -39,21 +41,24 @@ AS $$
 	FROM snowflake_migrate.runs AS r,
 		snowflake_migrate_internal.layout() AS l,
 		LATERAL (SELECT snowflake_migrate_internal.encode(l.epoch, r.nodes[source_], 0) AS zero) AS z,
-		LATERAL (SELECT snowflake_migrate_internal.encode(l.epoch + l.tick, r.nodes[source_], 0) - z.zero AS tick_unit) AS t
+		LATERAL (
+			SELECT snowflake_migrate_internal.encode(l.epoch + l.tick, r.nodes[source_], 0) - z.zero AS tick_unit) AS t
 	WHERE r.run = run_
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.slot_names(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the numbers of the layout in queries';
 
 /*
- * The tables of a source whose keys are renumbered, each with the names for the queries about it: there, a row s gets a new id where
- * serial holds, and at tells when it was created.
+ * The tables of a source whose keys are renumbered, each with the names for the queries about it: there, a row s gets a
+ * new id where serial holds, and at tells when it was created.
  */
 CREATE FUNCTION snowflake_migrate_internal.numbered_tables(run_ bigint, source_ int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	WITH named AS (
-		SELECT t.no, snowflake_migrate_internal.slot_names(run_, source_) || snowflake_migrate_internal.names(run_, t.no)
+		SELECT t.no,
+			snowflake_migrate_internal.slot_names(run_, source_)
+				|| snowflake_migrate_internal.names(run_, t.no)
 				|| jsonb_build_object(
 					'no', t.no,
 					'source_table', snowflake_migrate_internal.only(s.relation),
@@ -71,7 +76,8 @@ AS $$
 		'serial', snowflake_migrate_internal.fill(CASE WHEN n.names -> 'renumber' = 'true' THEN $query$
 				(s.{"first_key"} <= {last_serial}
 				 OR EXISTS (SELECT FROM {target} AS t WHERE t.{"first_key"} = s.{"first_key"})
-				 OR EXISTS (SELECT FROM {all_maps} AS m WHERE m.no = {no} AND m.source < {source} AND m.n1 = s.{"first_key"}))
+				 OR EXISTS (SELECT FROM {all_maps} AS m
+							WHERE m.no = {no} AND m.source < {source} AND m.n1 = s.{"first_key"}))
 			$query$ ELSE 's.{"first_key"} <= {last_serial}' END, n.names),
 		/* An id that is there already gets another, at the time that it tells. */
 		'at', snowflake_migrate_internal.fill(CASE WHEN n.names -> 'renumber' = 'true' THEN $query$
@@ -86,7 +92,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.numbered_tables(bigint, int)
 
 /* Adds rows that are older than the layout's epoch to the report. */
 CREATE FUNCTION snowflake_migrate_internal.find_early(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	early bigint;
@@ -96,51 +103,30 @@ BEGIN
 		SELECT count(*), min({"first_key"}::text) FROM {source_table} AS s WHERE {serial} AND {at} < {'epoch'}
 	$query$, names) INTO early, example;
 	IF early > 0 THEN
-		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', names ->> 'source_name', names ->> 'table', names ->> 'created',
-			format('rows were created before the layout''s epoch, %s', (names ->> 'epoch')::timestamptz), early, example,
-			'Give these rows another time, or take back the declaration of the column, or merge under a layout with an earlier epoch.');
+		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', names ->> 'source_name',
+			names ->> 'table', names ->> 'created',
+			format('rows were created before the layout''s epoch, %s', (names ->> 'epoch')::timestamptz),
+			early, example,
+			'Give these rows another time, or take back the declaration of the column, '
+				'or merge under a layout with an earlier epoch.');
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_early(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: rows that are older than the layout';
 
-/* The new ids of one source, and the ids that it keeps. */
-CREATE FUNCTION snowflake_migrate_internal.number(run_ bigint, source_ int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+/*
+ * Gives rows the first slots that are free from their time on, and puts their new ids into the map.  {untimed} is a
+ * query for the rows without a time (no, o: table and old id), {and_timed} adds the others (and at: the first slot of
+ * their tick).  Rows without a time end at the start of the merge.
+ */
+CREATE FUNCTION snowflake_migrate_internal.assign_ids(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	names jsonb;
-	timed text[] := '{}';
-	untimed text[] := '{}';
 	overflow boolean;
 BEGIN
-	FOR names IN SELECT t FROM snowflake_migrate_internal.numbered_tables(run_, source_) AS t LOOP
-		IF names -> 'is_timed' = 'true' THEN
-			PERFORM snowflake_migrate_internal.find_early(names);
-			timed := timed || snowflake_migrate_internal.fill($query$
-				SELECT {no} AS no, s.{"first_key"}::bigint AS o,
-					least(snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots}, {start_slot}) AS at
-				FROM {source_table} AS s WHERE {serial} AND {at} IS NOT NULL
-			$query$, names);
-		END IF;
-		untimed := untimed || snowflake_migrate_internal.fill($query$
-				SELECT {no} AS no, s.{"first_key"}::bigint AS o FROM {source_table} AS s WHERE {serial}
-			$query$ || CASE WHEN names -> 'is_timed' = 'true' THEN 'AND {at} IS NULL' ELSE '' END, names);
-		/* Rows that have a snowflake id keep it. */
-		EXECUTE snowflake_migrate_internal.fill($query$
-			INSERT INTO {all_maps} (no, source, o1, n1, action)
-			SELECT {no}, {source}, s.{"first_key"}, s.{"first_key"}, 'c' FROM {source_table} AS s WHERE NOT {serial}
-		$query$, names);
-	END LOOP;
-	IF untimed = '{}' THEN
-		RETURN;
-	END IF;
-
-	names := snowflake_migrate_internal.slot_names(run_, source_) || jsonb_build_object(
-		'untimed', array_to_string(untimed, ' UNION ALL '),
-		'and_timed', coalesce('UNION ALL ' || nullif(array_to_string(timed, ' UNION ALL '), ''), ''));
-	/* Rows without a time end at the start of the merge. */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO {all_maps} (no, source, o1, n1, action)
 		SELECT z.no, {source}, z.o,
@@ -163,9 +149,50 @@ BEGIN
 		SELECT EXISTS (SELECT FROM {all_maps} AS m WHERE m.source = {source} AND m.n1 IS NULL)
 	$query$, names) INTO overflow;
 	IF overflow THEN
-		PERFORM snowflake_migrate_internal.find(run_, 'error', names ->> 'source_name', NULL, NULL,
-			'the layout has no room for the new ids between its epoch and its end', NULL, NULL, 'Merge under another layout.');
+		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', names ->> 'source_name', NULL, NULL,
+			'the layout has no room for the new ids between its epoch and its end', NULL, NULL,
+			'Merge under another layout.');
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.number(bigint, int) IS 'for snowflake_migrate.merge()''s own use: the new ids of a source';
+COMMENT ON FUNCTION snowflake_migrate_internal.assign_ids(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: gives rows new ids in order of time';
+
+/* The new ids of one source, and the ids that it keeps. */
+CREATE FUNCTION snowflake_migrate_internal.number(run_ bigint, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names jsonb;
+	timed text[] := '{}';
+	untimed text[] := '{}';
+BEGIN
+	FOR names IN SELECT t FROM snowflake_migrate_internal.numbered_tables(run_, source_) AS t LOOP
+		IF names -> 'is_timed' = 'true' THEN
+			PERFORM snowflake_migrate_internal.find_early(names);
+			timed := timed || snowflake_migrate_internal.fill($query$
+				SELECT {no} AS no, s.{"first_key"}::bigint AS o,
+					least(snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots}, {start_slot}) AS at
+				FROM {source_table} AS s WHERE {serial} AND {at} IS NOT NULL
+			$query$, names);
+		END IF;
+		untimed := untimed || snowflake_migrate_internal.fill($query$
+				SELECT {no} AS no, s.{"first_key"}::bigint AS o FROM {source_table} AS s WHERE {serial}
+			$query$ || CASE WHEN names -> 'is_timed' = 'true' THEN 'AND {at} IS NULL' ELSE '' END, names);
+		/* Rows that have a snowflake id keep it. */
+		EXECUTE snowflake_migrate_internal.fill($query$
+			INSERT INTO {all_maps} (no, source, o1, n1, action)
+			SELECT {no}, {source}, s.{"first_key"}, s.{"first_key"}, 'c' FROM {source_table} AS s WHERE NOT {serial}
+		$query$, names);
+	END LOOP;
+	IF untimed <> '{}' THEN
+		PERFORM snowflake_migrate_internal.assign_ids(
+			snowflake_migrate_internal.slot_names(run_, source_) || jsonb_build_object(
+				'untimed', array_to_string(untimed, ' UNION ALL '),
+				'and_timed', coalesce('UNION ALL ' || nullif(array_to_string(timed, ' UNION ALL '), ''), '')));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.number(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the new ids of a source';

@@ -1,6 +1,6 @@
 /*
- * What a role needs of the extension and of this database to adopt, merge, verify and take back.  What it needs of the tables
- * that are merged depends on them: snowflake_migrate.check(), called by that role, says what is missing.
+ * What a role needs of the extension and of this database to adopt, merge, verify and take back.  What it needs of the
+ * tables that are merged depends on them: snowflake_migrate.check(), called by that role, says what is missing.
  *
  * For superusers: nobody else may grant SET on session_replication_role.
  */
