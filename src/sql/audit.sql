@@ -1,13 +1,14 @@
 /* What ids a column holds. */
 
 /*
- * One row for each node number, in the server's layout, and one for each kind of what is no id of this layout, or can't be
- * one yet; read in one pass.
+ * One row for each node number, in the server's layout, and one for each kind of what is no id of this layout, or can't
+ * be one yet; read in one pass.
  *
- * An id is from the future where its time is further ahead of the clock than snowflake.max_drift, which is how far ids run
- * ahead on purpose, and snowflake.max_wait (100 ms at least), within which the clocks of servers may differ: a call that
- * had to sort after it would rather fail than wait.  An id of the first day after the epoch was taken from a sequence, which
- * would have to count to 3.6e14 in the layout "twitter" to leave it; a layout whose epoch is today can't tell.
+ * An id is from the future where its time is further ahead of the clock than snowflake.max_drift, which is how far ids
+ * run ahead on purpose, and snowflake.max_wait (100 ms at least), within which the clocks of servers may differ: a call
+ * that had to sort after it would rather fail than wait.  An id of the first day after the epoch was taken from a
+ * sequence, which would have to count to 3.6e14 in the layout "twitter" to leave it; a layout whose epoch is today
+ * can't tell.
  *
  * The caller needs SELECT on the column; that row security hides rows is an error.
  */
@@ -66,7 +67,8 @@ BEGIN
 		$query$
 		SELECT CASE WHEN r.kind < 3 THEN r.node END, r.ids, r.first_id, r.last_id,
 			CASE WHEN r.kind < 3 THEN r.first_time END, CASE WHEN r.kind < 3 THEN r.last_time END,
-			(ARRAY[NULL, 'from the future', 'serial: the first day after the epoch', 'negative', 'beyond the layout', 'null'])[r.kind]
+			(ARRAY[NULL, 'from the future', 'serial: the first day after the epoch', 'negative', 'beyond the layout',
+				   'null'])[r.kind]
 		FROM (
 			SELECT k.kind, CASE WHEN k.kind < 3 THEN %1$s.snowflake_node(t.id) END AS node, count(*) AS ids,
 				min(t.id) AS first_id, max(t.id) AS last_id, min(t.ts) AS first_time, max(t.ts) AS last_time
@@ -83,4 +85,5 @@ BEGIN
 		USING layout.max_id, layout.epoch + interval '24 hours', clock_timestamp() + slack;
 END
 $$;
-COMMENT ON FUNCTION snowflake_audit(regclass, name) IS 'the ids in a column: how many of each node and when, and what is no id';
+COMMENT ON FUNCTION snowflake_audit(regclass, name)
+	IS 'the ids in a column: how many of each node and when, and what is no id';

@@ -41,7 +41,8 @@ BEGIN
 
 	/* A library that is not preloaded knows a layout and a node number, but not those that ids were made with. */
 	BEGIN
-		SELECT s.node_id, s.node_source, s.claim, s.layout, s.layout_ends_at, l.name, l.epoch, l.tick, l.node_bits + l.sequence_bits
+		SELECT s.node_id, s.node_source, s.claim, s.layout, s.layout_ends_at,
+				l.name, l.epoch, l.tick, l.node_bits + l.sequence_bits
 			INTO node_id, node_source, claim, layout, layout_ends_at, preset, epoch, tick, timestamp_shift
 			FROM @extschema@.snowflake_stat AS s, @extschema@.snowflake_layout() AS l;
 		/* pg_settings leaves out what the caller may not read. */
@@ -57,12 +58,13 @@ COMMENT ON FUNCTION snowflake_internal.server() IS 'the row of the view snowflak
 
 CREATE VIEW snowflake_internal.server AS SELECT * FROM snowflake_internal.server();
 GRANT SELECT ON snowflake_internal.server TO PUBLIC;
-COMMENT ON VIEW snowflake_internal.server IS 'what other servers compare themselves with: this server''s node number, layout, clock and versions';
+COMMENT ON VIEW snowflake_internal.server
+	IS 'what other servers compare themselves with: this server''s node number, layout, clock and versions';
 
 /*
- * Asks one server of postgres_fdw.  A server that can't be asked is a row with the error's text: facts is NULL then, and so
- * is extension_version where the extension is not there.  Only a server that goes away while it is asked fails the call:
- * postgres_fdw then refuses to end the transaction.
+ * Asks one server of postgres_fdw.  A server that can't be asked is a row with the error's text: facts is NULL then,
+ * and so is extension_version where the extension is not there.  Only a server that goes away while it is asked fails
+ * the call: postgres_fdw then refuses to end the transaction.
  *
  * The clocks are compared by a reading there between two readings here: the difference is uncertain by half of the time
  * between those.  Of three tries the quickest counts, since the first one also plans and fills caches.
@@ -93,11 +95,12 @@ BEGIN
 			INTO extension_version;
 
 		IF extension_version IS NOT NULL THEN
-			SELECT pg_catalog.string_agg(pg_catalog.format('%I %s', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)),
-										 ', ' ORDER BY a.attnum)
+			SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', pg_catalog.quote_ident(a.attname),
+						pg_catalog.format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
 				INTO STRICT columns
 				FROM pg_catalog.pg_attribute AS a
-				WHERE a.attrelid = 'snowflake_internal.server'::pg_catalog.regclass AND a.attnum > 0 AND NOT a.attisdropped;
+				WHERE a.attrelid = 'snowflake_internal.server'::pg_catalog.regclass
+					AND a.attnum > 0 AND NOT a.attisdropped;
 			EXECUTE pg_catalog.format(
 				'CREATE FOREIGN TABLE pg_temp.snowflake_remote_server (%s)
 					SERVER %I OPTIONS (schema_name ''snowflake_internal'', table_name ''server'')', columns, server);
@@ -126,19 +129,20 @@ BEGIN
 	END;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.remote_server(name) IS 'what another server''s view snowflake_internal.server says, and how far its clock is from this one';
+COMMENT ON FUNCTION snowflake_internal.remote_server(name)
+	IS 'what another server''s view snowflake_internal.server says, and how far its clock is from this one';
 
 /*
  * One row for this server, '(this server)', and one for each server named, in that order.
  *
- * The caller needs TEMP on this database (for foreign tables that are taken back at once), USAGE on the servers and a user
- * mapping for each; the user there needs nothing but to connect.  Whether this server
- * uses a registry is seen by those who may read snowflake.registry; others see it by a claim that is suspended or lost.
+ * The caller needs TEMP on this database (for foreign tables that are taken back at once), USAGE on the servers and a
+ * user mapping for each; the user there needs nothing but to connect.  Whether this server uses a registry is seen by
+ * those who may read snowflake.registry; others see it by a claim that is suspended or lost.
  *
- * clock_difference is that of the wall clocks, also where snowflake.clock is monotonic; what is less than its uncertainty
- * is shown as 0.  It is a problem beyond snowflake.max_wait as it is in this session: an id that came from that server, or
- * its node number, is so far ahead that a call here would rather fail than wait.  Below 100 ms it is none: clocks that are
- * kept by NTP differ by less, and a max_wait of 0 does not ask for better ones.
+ * clock_difference is that of the wall clocks, also where snowflake.clock is monotonic; what is less than its
+ * uncertainty is shown as 0.  It is a problem beyond snowflake.max_wait as it is in this session: an id that came from
+ * that server, or its node number, is so far ahead that a call here would rather fail than wait.  Below 100 ms it is
+ * none: clocks that are kept by NTP differ by less, and a max_wait of 0 does not ask for better ones.
  *
  * Layouts, epochs, ticks, registry groups and versions are compared with those of the first row that has them.
  */
@@ -171,7 +175,8 @@ BEGIN
 		IF NOT FOUND THEN
 			RAISE EXCEPTION USING ERRCODE = 'undefined_object',
 				MESSAGE = pg_catalog.format('server "%s" does not exist', name),
-				HINT = 'Create it with CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw, or give one of those in pg_foreign_server.';
+				HINT = 'Create it with CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw, '
+					'or give one of those in pg_foreign_server.';
 		ELSIF wrapper <> 'postgres_fdw' THEN
 			RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
 				MESSAGE = pg_catalog.format('server "%s" is not a postgres_fdw server', name),
@@ -193,7 +198,8 @@ BEGIN
 				HINT = 'Call snowflake_check_cluster() in a read-write transaction, or with an empty array.';
 		ELSIF NOT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP') THEN
 			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-				MESSAGE = pg_catalog.format('permission denied to create temporary tables in database "%s"', pg_catalog.current_database()),
+				MESSAGE = pg_catalog.format('permission denied to create temporary tables in database "%s"',
+											pg_catalog.current_database()),
 				DETAIL = 'Other servers are asked through temporary foreign tables.',
 				HINT = 'Grant the privilege TEMP on the database.';
 		END IF;
@@ -212,7 +218,8 @@ BEGIN
 		UNION ALL
 		SELECT listed.place, listed.name::text, pg_catalog.format('"%s"', listed.name), (remote.facts).*, remote.error,
 			remote.extension_version,
-			CASE WHEN pg_catalog.abs(extract(epoch FROM remote.clock_difference)) > extract(epoch FROM remote.clock_uncertainty)
+			CASE WHEN pg_catalog.abs(extract(epoch FROM remote.clock_difference))
+					> extract(epoch FROM remote.clock_uncertainty)
 				THEN remote.clock_difference ELSE remote.clock_difference * 0 END,
 			remote.clock_uncertainty
 		FROM pg_catalog.unnest(servers) WITH ORDINALITY AS listed (name, place),
@@ -241,12 +248,14 @@ BEGIN
 		 FROM (VALUES
 			(1, 'could not be asked: ' || c.error),
 			(2, CASE WHEN c.error IS NULL AND c.installed IS NULL
-				THEN 'the extension is not there: CREATE EXTENSION snowflake in the database that the server names' END),
+				THEN 'the extension is not there: '
+					'CREATE EXTENSION snowflake in the database that the server names' END),
 			(3, CASE WHEN c.installed <> own.installed
-				THEN pg_catalog.format('its extension has version %s, that of this server %s: ALTER EXTENSION snowflake UPDATE where it is older',
+				THEN pg_catalog.format('its extension has version %s, that of this server %s: '
+									   'ALTER EXTENSION snowflake UPDATE where it is older',
 									   c.installed, own.installed) END),
 			(4, CASE WHEN c.first_place < c.place
-				THEN pg_catalog.format('is the same server as %s', (SELECT f.label FROM cluster AS f WHERE f.place = c.first_place)) END),
+				THEN 'is the same server as ' || (SELECT f.label FROM cluster AS f WHERE f.place = c.first_place) END),
 			(5, CASE WHEN c.in_recovery THEN 'is in recovery: no ids until it is promoted' END),
 			(6, CASE WHEN NOT c.preloaded
 				THEN 'the library is not loaded: add snowflake to shared_preload_libraries and restart the server' END),
@@ -272,7 +281,8 @@ BEGIN
 			(13, CASE WHEN c.claim = 'lost' THEN 'its claim is lost: no ids until it holds one again'
 				WHEN c.claim = 'suspended'
 				THEN 'its claim is suspended, as it does not reach the registry: no ids after what it was granted'
-				WHEN c.claim <> 'held' AND registry.used AND NOT c.in_recovery THEN 'holds no claim, and a registry is used' END),
+				WHEN c.claim <> 'held' AND registry.used AND NOT c.in_recovery
+				THEN 'holds no claim, and a registry is used' END),
 			(14, CASE WHEN registry.used AND c.registry_group <> model.registry_group
 				THEN pg_catalog.format('its registry group is "%s", that of %s "%s"',
 									   c.registry_group, model.label, model.registry_group) END),
@@ -283,20 +293,26 @@ BEGIN
 									   CASE WHEN c.difference > interval '0' THEN 'ahead of' ELSE 'behind' END,
 									   max_difference) END),
 			(16, CASE WHEN c.preloaded AND c.max_origins < 2 AND c.in_recovery
-				THEN pg_catalog.format('has room for %s replication origins: shuts down at the first id that its primary makes; '
-									   'set max_replication_slots (18: max_active_replication_origins) to at least 2', c.max_origins)
+				THEN pg_catalog.format('has room for %s replication origins: '
+									   'shuts down at the first id that its primary makes; '
+									   'set max_replication_slots (18: max_active_replication_origins) to at least 2',
+									   c.max_origins)
 				WHEN c.preloaded AND c.max_origins < 2 AND c.node_id IS NOT NULL
 				THEN pg_catalog.format('has room for %s replication origins: no ids; '
-									   'set max_replication_slots (18: max_active_replication_origins) to at least 2', c.max_origins) END),
-			(17, CASE WHEN (c.limit_epoch, coalesce(c.limit_tick, c.tick), c.limit_timestamp_shift) <> (c.epoch, c.tick, c.timestamp_shift)
-				THEN pg_catalog.format('its reserved time was made in another layout, with the epoch %s, the tick %s and %s bits below the timestamp: '
+									   'set max_replication_slots (18: max_active_replication_origins) to at least 2',
+									   c.max_origins) END),
+			(17, CASE WHEN (c.limit_epoch, coalesce(c.limit_tick, c.tick), c.limit_timestamp_shift)
+					<> (c.epoch, c.tick, c.timestamp_shift)
+				THEN pg_catalog.format('its reserved time was made in another layout, '
+									   'with the epoch %s, the tick %s and %s bits below the timestamp: '
 									   'see snowflake_accept_layout()',
 									   c.limit_epoch, coalesce(c.limit_tick, c.tick), c.limit_timestamp_shift) END),
 			(18, CASE WHEN c.in_recovery AND c.node_id <> primary_server.node_id
 				THEN pg_catalog.format('promoted, it makes ids under node number %s; %s, its primary, has %s',
 									   c.node_id, primary_server.label, primary_server.node_id)
 				WHEN c.in_recovery AND primary_server.node_id IS NULL AND c.node_source IN ('hostname', 'address')
-				THEN pg_catalog.format('promoted, it makes ids under a node number of its own, %s, by %s', c.node_id, c.node_source) END)
+				THEN pg_catalog.format('promoted, it makes ids under a node number of its own, %s, by %s',
+									   c.node_id, c.node_source) END)
 		 ) AS p (rank, problem)
 		 WHERE p.problem IS NOT NULL)
 	FROM cluster AS c
@@ -307,4 +323,5 @@ BEGIN
 	ORDER BY c.place;
 END
 $$;
-COMMENT ON FUNCTION snowflake_check_cluster(name[]) IS 'this server and others, by their postgres_fdw servers, side by side, and what is wrong';
+COMMENT ON FUNCTION snowflake_check_cluster(name[])
+	IS 'this server and others, by their postgres_fdw servers, side by side, and what is wrong';

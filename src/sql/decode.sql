@@ -57,7 +57,8 @@ COMMENT ON FUNCTION snowflake_encode(timestamptz, bigint, bigint) IS 'the id wit
 
 CREATE FUNCTION snowflake_encode(ts timestamptz, node bigint, sequence bigint, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_encode(timestamptz, bigint, bigint, text) IS 'the id with these parts, in the layout given';
+COMMENT ON FUNCTION snowflake_encode(timestamptz, bigint, bigint, text)
+	IS 'the id with these parts, in the layout given';
 
 CREATE FUNCTION snowflake_min_id(ts timestamptz) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -65,7 +66,8 @@ COMMENT ON FUNCTION snowflake_min_id(timestamptz) IS 'the smallest id made at or
 
 CREATE FUNCTION snowflake_min_id(ts timestamptz, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_min_id(timestamptz, text) IS 'the smallest id made at or after a time, in the layout given';
+COMMENT ON FUNCTION snowflake_min_id(timestamptz, text)
+	IS 'the smallest id made at or after a time, in the layout given';
 
 CREATE FUNCTION snowflake_max_id(ts timestamptz) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -73,7 +75,8 @@ COMMENT ON FUNCTION snowflake_max_id(timestamptz) IS 'the largest id made at or 
 
 CREATE FUNCTION snowflake_max_id(ts timestamptz, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_max_id(timestamptz, text) IS 'the largest id made at or before a time, in the layout given';
+COMMENT ON FUNCTION snowflake_max_id(timestamptz, text)
+	IS 'the largest id made at or before a time, in the layout given';
 
 CREATE FUNCTION snowflake_explain(
 	id bigint,

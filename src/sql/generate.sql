@@ -28,7 +28,8 @@ CREATE FUNCTION snowflake_limit_layout(
 	OUT tick interval,
 	OUT timestamp_shift int) RETURNS record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_limit_layout() IS 'what decides which ids the layout gave that the durable limit was made in';
+COMMENT ON FUNCTION snowflake_limit_layout() IS
+	'what decides which ids the layout gave that the durable limit was made in';
 
 CREATE FUNCTION snowflake_accept_layout() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
@@ -37,20 +38,23 @@ COMMENT ON FUNCTION snowflake_accept_layout() IS
 REVOKE ALL ON FUNCTION snowflake_accept_layout() FROM PUBLIC;
 
 /*
- * The origins of the limit have no names, and PostgreSQL drops by name: they get one for as long as that takes.  What is
- * dropped stays so even where the transaction is rolled back.
+ * The origins of the limit have no names, and PostgreSQL drops by name: they get one for as long as that takes.  What
+ * is dropped stays so even where the transaction is rolled back.
  */
 CREATE FUNCTION snowflake_forget_limit() RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET allow_system_table_mods = on
 AS $$
+DECLARE
+	server record;
 BEGIN
-	IF (SELECT s.preloaded FROM snowflake_internal.server() AS s) THEN
+	SELECT s.* INTO STRICT server FROM snowflake_internal.server() AS s;
+	IF server.preloaded THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
 			MESSAGE = 'cannot forget the limit of snowflake ids while the library is loaded',
 			DETAIL = 'Ids that are made after this start by the clock alone, and may repeat earlier ones.',
 			HINT = 'To uninstall snowflake, remove it from "shared_preload_libraries" and restart the server first.';
-	ELSIF (SELECT s.max_origins = 0 FROM snowflake_internal.server() AS s) THEN
+	ELSIF server.max_origins = 0 THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = 'cannot forget the limit of snowflake ids without room for replication origins',
 			HINT = 'Set "max_replication_slots" (from PostgreSQL 18 on "max_active_replication_origins") '

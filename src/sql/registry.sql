@@ -139,8 +139,8 @@ COMMENT ON FUNCTION snowflake_internal.registry_place() IS 'for a registry''s ow
 REVOKE ALL ON FUNCTION snowflake_internal.registry_place() FROM PUBLIC;
 
 /*
- * How long it takes until all holders have been heard, microseconds: the longest claim window, 10 min at most.  A holder
- * that was out of reach for longer than that, when others were not, has long lost what it held.
+ * How long it takes until all holders have been heard, microseconds: the longest claim window, 10 min at most.  A
+ * holder that was out of reach for longer than that, when others were not, has long lost what it held.
  */
 CREATE FUNCTION snowflake_internal.registry_settling(claim_window interval, shortest bigint) RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -233,7 +233,7 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.registry_unsettled IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_unsettled FROM PUBLIC;
 
-/* After the clock was set back: nobody is alive for longer than its window from now on.  node: null for the whole group. */
+/* After the clock was set back, nobody lives longer than its window from now on.  node: null for the whole group. */
 CREATE FUNCTION snowflake_internal.registry_shorten_lives(registry_group text, node bigint) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
