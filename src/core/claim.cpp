@@ -69,7 +69,7 @@ decide_grant(const Claim &claim, const RegistryTime &registry, const Holder &me,
 	if (registry.is_other_layout)
 		return Verdict::other_layout;
 	if (claim.generation > 0 && claim.is_alive && !claim.holder.is_nobody() && !claim.holder.is(me))
-		return Verdict::held;
+		return Verdict::held_by_another;
 	if (registry.unsettled_us > 0)
 		return Verdict::unsettled;
 
@@ -102,7 +102,7 @@ decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &m
 	if (registry.is_other_layout)
 		return Verdict::other_layout;
 	if (!is_own(claim, me, held))
-		return Verdict::held;
+		return Verdict::held_by_another;
 
 	bool		is_kept_only = is_overdue && registry.unsettled_us > 0;
 	int64_t		wanted_us = is_kept_only ? 0 :
@@ -163,7 +163,7 @@ decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder 
 	if (registry.is_other_layout)
 		return Verdict::other_layout;
 	if (claim.generation > 0)
-		return Verdict::held;
+		return Verdict::held_by_another;
 	/* It may have forgotten who had the number. */
 	if (registry.unsettled_us != 0)
 		return Verdict::unsettled;

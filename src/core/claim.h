@@ -138,7 +138,7 @@ struct Grant
 enum class Verdict
 {
 	write,						/* the next claim may be written */
-	held,						/* by another holder */
+	held_by_another,
 	unsettled,
 	too_far,					/* the fence would lie too far past the registry's clock */
 	other_layout,				/* the group's ids are made in another layout */
@@ -195,7 +195,7 @@ void		adopt(const Claim &claim, const Holder &me, Grant *held) noexcept;
  * Renews what this server holds.  is_overdue: it was not renewed in time, so
  * that it may have been granted to another, which a registry that was restored
  * may have forgotten: until that one has had time to say so the claim is kept,
- * and no time added to it.  Verdict held: it is lost.
+ * and no time added to it.  Verdict held_by_another: it is lost.
  */
 Verdict		decide_renewal(const Claim &claim, const RegistryTime &registry, const Holder &me, const Need &need,
 						   int64_t window_us, bool is_overdue, const Grant &held, Claim *next, Grant *grant) noexcept;
@@ -220,10 +220,10 @@ bool		decide_release(const Claim &claim, const Holder &me, int64_t issued_until_
 bool		decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept;
 
 /*
- * Reserves a number that nobody ever claimed for ids that are made at once, as by
+ * Sets aside a number that nobody ever claimed, for ids that are made at once, as by
  * a merge, and all lie below until_us: a claim without a holder, which whoever is
- * granted the number later starts above.  who is kept for people.  Verdict held: it
- * was claimed before.
+ * granted the number later starts above.  who is kept for people.  Verdict
+ * held_by_another: it was claimed before.
  */
 Verdict		decide_set_aside(const Claim &claim, const RegistryTime &registry, const Holder &who, int64_t until_us,
 							 Claim *next) noexcept;

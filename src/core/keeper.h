@@ -300,6 +300,21 @@ private:
 		return false;
 	}
 
+	/* Attempts what a claim that changes between its read and its write has begin again.  Returns the pause. */
+	template <typename Attempt>
+	int64_t with_new_reads(Attempt attempt) noexcept
+	{
+		for (int i = 0; i < tries_per_turn; i++)
+		{
+			const int64_t pause_us = attempt();
+
+			if (pause_us != again)
+				return pause_us;
+		}
+		show_trouble({.kind = Trouble::Kind::changing});
+		return retry_pause();
+	}
+
 	/* Asks for a claim.  Returns the pause before the next turn. */
 	int64_t claim() noexcept
 	{
@@ -309,15 +324,7 @@ private:
 			return retry_pause();
 		/* A call that needs more than that says so when there is a claim. */
 		request.need = {env_.clock_us(), env_.issued_until_us(), 0};
-		for (int i = 0; i < tries_per_turn; i++)
-		{
-			const int64_t pause_us = try_to_claim(&request);
-
-			if (pause_us != again)
-				return pause_us;
-		}
-		show_trouble({.kind = Trouble::Kind::changing});
-		return retry_pause();
+		return with_new_reads([&] { return try_to_claim(&request); });
 	}
 
 	int64_t try_to_claim(Request *request) noexcept
@@ -425,15 +432,7 @@ private:
 	{
 		Renewal		renewal = {{env_.clock_us(), env_.issued_until_us(), env_.take_demand_us()}, false};
 
-		for (int i = 0; i < tries_per_turn; i++)
-		{
-			const int64_t pause_us = try_to_renew(&renewal);
-
-			if (pause_us != again)
-				return pause_us;
-		}
-		show_trouble({.kind = Trouble::Kind::changing});
-		return retry_pause();
+		return with_new_reads([&] { return try_to_renew(&renewal); });
 	}
 
 	int64_t try_to_renew(Renewal *renewal) noexcept
@@ -463,7 +462,7 @@ private:
 			renewal->need.demanded_until_us = 0;
 			verdict = decide();
 		}
-		if (verdict == Verdict::held)
+		if (verdict == Verdict::held_by_another)
 		{
 			lose(known, take_back());
 			return 0;

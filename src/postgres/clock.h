@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/environment.h"
@@ -35,6 +36,13 @@ inline int64_t
 boot_clock_ns() noexcept
 {
 	return read_ns(CLOCK_BOOTTIME);
+}
+
+/* How long it is until a moment of CLOCK_BOOTTIME: milliseconds, 0 where it has come. */
+inline long
+ms_until(int64_t boot_ns) noexcept
+{
+	return static_cast<long>(std::max<int64_t>((boot_ns - boot_clock_ns()) / ns_per_ms, 0));
 }
 
 /*

@@ -122,7 +122,7 @@ set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const Registr
 {
 	switch (verdict)
 	{
-		case Verdict::held:
+		case Verdict::held_by_another:
 			set_holder(problem, claim);
 			return;
 		case Verdict::unsettled:

@@ -71,11 +71,11 @@ wait_for_store(int socket, int events, long timeout_ms)
 
 		if (deadline_ns != 0)
 		{
-			int64_t		left_ms = (deadline_ns - boot_clock_ns()) / ns_per_ms;
+			const long	left_ms = ms_until(deadline_ns);
 
-			if (left_ms <= 0)
+			if (left_ms == 0)
 				return -1;
-			timeout = timeout_ms < 0 ? left_ms : std::min<int64_t>(timeout_ms, left_ms);
+			timeout = timeout_ms < 0 ? left_ms : std::min(timeout_ms, left_ms);
 		}
 
 		int			ready = wait_for_latch_or(socket, events, timeout);
@@ -100,7 +100,7 @@ wait_for_store(int socket, int events, long timeout_ms)
 long
 time_left()
 {
-	return static_cast<long>(std::max<int64_t>((deadline_ns - boot_clock_ns()) / ns_per_ms, 0));
+	return ms_until(deadline_ns);
 }
 
 /* Starts an operation's time.  A write belongs to the operation that began with its read. */
@@ -129,9 +129,10 @@ warn_of_own_server()
 		return;
 	warned = true;
 	ereport(WARNING,
-			(errmsg("snowflake registry \"%s\" is in this server, or in a copy of it", context.address->shown),
-			 errdetail("Where the server is cloned, or a standby of it is promoted, the copy has a registry of its "
-					   "own, which knows nothing of this one's grants from then on."),
+			(errmsg("snowflake registry is in this server, or in a copy of it"),
+			 errdetail("The registry is \"%s\". Where the server is cloned, or a standby of it is promoted, the copy "
+					   "has a registry of its own, which knows nothing of this one's grants from then on.",
+					   context.address->shown),
 			 errhint("Put the registry into another server.")));
 }
 
@@ -167,35 +168,44 @@ is_news(ClaimState state, uint64_t node, const char *kind)
 	return true;
 }
 
+/* The primary messages are constant, so that logs can be grouped by them. */
 void
 log_state(ClaimState state, const Grant &grant, const char *problem)
 {
 	const char *registry = context.address->shown;
+	const char *group = context.group;
 
 	switch (state)
 	{
 		case ClaimState::held:
 			ereport(LOG,
-					(errmsg("snowflake registry \"%s\": node number %llu is claimed", registry, printable(grant.node)),
-					 grant.generation == 1 ? errdetail("Group \"%s\"; nobody had it before.", context.group) :
-					 grant.start_us == 0 ? errdetail("Group \"%s\".", context.group) :
-					 errdetail("Group \"%s\"; earlier holders had it up to %s.", context.group,
-							   time_text(grant.start_us).text)));
+					(errmsg("snowflake node number is claimed"),
+					 grant.generation == 1 ?
+					 errdetail("Registry \"%s\", group \"%s\", node number %llu. Nobody had it before.",
+							   registry, group, printable(grant.node)) :
+					 grant.start_us == 0 ?
+					 errdetail("Registry \"%s\", group \"%s\", node number %llu.",
+							   registry, group, printable(grant.node)) :
+					 errdetail("Registry \"%s\", group \"%s\", node number %llu. Earlier holders had it up to %s.",
+							   registry, group, printable(grant.node), time_text(grant.start_us).text)));
 			break;
 		case ClaimState::suspended:
 			ereport(WARNING,
-					(errmsg("snowflake registry \"%s\": claim on node number %llu is suspended: %s",
-							registry, printable(grant.node), problem),
-					 errdetail("Ids can be made up to %s.", time_text(grant.granted_until_us).text)));
+					(errmsg("claim on the snowflake node number is suspended"),
+					 errdetail("Registry \"%s\", group \"%s\", node number %llu: %s. Ids can be made up to %s.",
+							   registry, group, printable(grant.node), problem,
+							   time_text(grant.granted_until_us).text)));
 			break;
 		case ClaimState::lost:
 			ereport(WARNING,
-					(errmsg("snowflake registry \"%s\": claim on node number %llu is lost: %s",
-							registry, printable(grant.node), problem)));
+					(errmsg("claim on the snowflake node number is lost"),
+					 errdetail("Registry \"%s\", group \"%s\", node number %llu: %s.",
+							   registry, group, printable(grant.node), problem)));
 			break;
 		case ClaimState::none:
 			ereport(WARNING,
-					(errmsg("snowflake registry \"%s\": no node number is claimed: %s", registry, problem)));
+					(errmsg("no snowflake node number is claimed"),
+					 errdetail("Registry \"%s\", group \"%s\": %s.", registry, group, problem)));
 			break;
 	}
 }
@@ -410,9 +420,10 @@ public:
 	void assertion_refused(const Grant &grant, const Problem &problem) noexcept
 	{
 		ereport(WARNING,
-				(errmsg("snowflake registry \"%s\": could not tell how far ids of node number %llu went: %s",
-						context.address->shown, printable(grant.node), problem.text),
-				 errdetail("They went up to %s.  It is told again until it knows.",
+				(errmsg("could not tell the snowflake registry how far ids went"),
+				 errdetail("Registry \"%s\", group \"%s\", node number %llu: %s. Ids went up to %s. "
+						   "The registry is told again until it knows.",
+						   context.address->shown, context.group, printable(grant.node), problem.text,
 						   time_text(grant.granted_until_us).text)));
 	}
 };

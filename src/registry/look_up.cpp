@@ -177,12 +177,6 @@ add_addresses(char *text, Addresses *found)
 	}
 }
 
-long
-left_ms(int64_t end_ns)
-{
-	return static_cast<long>(Max((end_ns - boot_clock_ns()) / ns_per_ms, 0));
-}
-
 /* Reads what the program writes until it closes its output.  As StoreContext::wait(), and 1 when that is done. */
 int
 read_output(const StoreContext *context, int64_t end_ns, char *text, size_t size)
@@ -201,7 +195,7 @@ read_output(const StoreContext *context, int64_t end_ns, char *text, size_t size
 		if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
 			return 1;
 
-		int			ready = context->wait(output, WL_SOCKET_READABLE, left_ms(end_ns));
+		int			ready = context->wait(output, WL_SOCKET_READABLE, ms_until(end_ns));
 
 		if (ready <= 0)
 			return ready;
@@ -214,7 +208,7 @@ read_status(const StoreContext *context, int64_t end_ns, int *status)
 {
 	for (;;)
 	{
-		const long	left = left_ms(end_ns);
+		const long	left = ms_until(end_ns);
 		pid_t		ended = waitpid(program, status, WNOHANG);
 
 		if (ended == program)

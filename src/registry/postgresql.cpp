@@ -532,9 +532,9 @@ idle(long timeout_ms, Problem *problem)
 
 	for (;;)
 	{
-		int64_t		left_ms = (end_ns - boot_clock_ns()) / ns_per_ms;
+		const long	left_ms = ms_until(end_ns);
 
-		if (left_ms <= 0 || context->wait(PQsocket(connection), WL_SOCKET_READABLE, static_cast<long>(left_ms)) <= 0)
+		if (left_ms == 0 || context->wait(PQsocket(connection), WL_SOCKET_READABLE, left_ms) <= 0)
 			return true;
 		/* Nothing was asked: a notice, the connection's end, or the message before it. */
 		if (!PQconsumeInput(connection) || PQstatus(connection) == CONNECTION_BAD)

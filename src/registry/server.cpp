@@ -33,6 +33,7 @@
 #include "core/atomic.h"
 #include "core/claim.h"
 #include "postgres/clock.h"
+#include "postgres/row.h"
 #include "postgres/settings.h"
 #include "postgres/time.h"
 
@@ -218,8 +219,8 @@ report_refused(Admission admission, const Claim &known, int64_t expected_generat
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("claim of a living holder cannot be changed by others"),
-					 errdetail("Node number %lld is held by another.  While the registry is unsettled its fence can be "
-							   "raised, but not as far as %s.", node, wanted.text)));
+					 errdetail("Node number %lld is held by another. While the registry is unsettled, granted_until can "
+							   "be raised, but not as far as %s.", node, wanted.text)));
 		case Admission::admitted:
 		case Admission::changed:
 			break;
@@ -254,32 +255,24 @@ PG_FUNCTION_INFO_V1(snowflake_registry_memory);
 Datum
 snowflake_registry_memory(PG_FUNCTION_ARGS)
 {
-	constexpr int columns = 5;
 	static bool is_lack_told = false;
-	TupleDesc	row_type;
-	Datum		values[columns] = {};
-	bool		nulls[columns] = {};
 	Memory	   *found = find_memory();
+	const bool	is_lacking = found == nullptr;
+	Row			row;
 
-	if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	/* Once for each connection. */
-	if (found == nullptr && !is_lack_told)
+	if (is_lacking && !is_lack_told)
 		ereport(LOG,
 				(errmsg("snowflake registry has no shared memory: it renews claims, and grants nothing anew"),
 				 errdetail("It could not tell whether its content was put back."),
 				 errhint("Let the user that the server runs as write to /dev/shm, and see that it is not full.")));
-	is_lack_told = found == nullptr;
-	nulls[0] = nulls[1] = nulls[2] = found == nullptr;
-	if (found != nullptr)
-	{
-		values[0] = Int64GetDatum(found->incarnation.load());
-		values[1] = Int64GetDatum(found->committed.load());
-		values[2] = Int64GetDatum(found->asked.load());
-	}
-	values[3] = Int64GetDatum(boot_clock_ns() / ns_per_us);
-	values[4] = Int64GetDatum(shortest_settling_us);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+	is_lack_told = is_lacking;
+	row.add_int(is_lacking ? int64{0} : found->incarnation.load(), is_lacking);
+	row.add_int(is_lacking ? int64{0} : found->committed.load(), is_lacking);
+	row.add_int(is_lacking ? int64{0} : found->asked.load(), is_lacking);
+	row.add_int(boot_clock_ns() / ns_per_us);
+	row.add_int(shortest_settling_us);
+	PG_RETURN_DATUM(row.result(fcinfo));
 }
 
 /*

@@ -58,7 +58,7 @@ int64_t		deadline_ns;		/* CLOCK_BOOTTIME */
 long
 time_left()
 {
-	return static_cast<long>(std::max<int64_t>((deadline_ns - boot_clock_ns()) / ns_per_ms, 0));
+	return ms_until(deadline_ns);
 }
 
 /* StoreContext::wait().  Others wait for a barrier; what else interrupts a backend can wait until the time is over. */
@@ -119,7 +119,7 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 		return true;
 	}
 	verdict = decide_set_aside(known, registry, context.me, is_only_checked ? registry.clock_us : until_us, &next);
-	if (verdict == Verdict::held)
+	if (verdict == Verdict::held_by_another)
 		outcome->how = Ended::claimed;
 	else if (verdict != Verdict::write)
 		set_verdict(&outcome->problem, verdict, known, registry, wall_clock_ns() / ns_per_us);

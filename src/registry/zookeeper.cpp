@@ -565,9 +565,9 @@ zookeeper_idle(long timeout_ms, Problem *problem)
 		if (!is_connected() && !connect_any(&given_up, problem))
 			return given_up;
 
-		int64_t		left_ms = (deadline_ns - boot_clock_ns()) / ns_per_ms;
+		const long	left_ms = ms_until(deadline_ns);
 
-		if (left_ms <= 0 || move_connection(left_ms) == Moved::given_up)
+		if (left_ms == 0 || move_connection(left_ms) == Moved::given_up)
 			return true;
 	}
 }

@@ -503,7 +503,7 @@ BEGIN
 			USING ERRCODE = 'object_in_use',
 				  DETAIL = format('Node number %s of group "%s" is held by %s:%s, %s, which counts as alive until %s.',
 								  $2, $1, known.host, known.port, known.data_directory, known.alive_until),
-				  HINT = 'Stop that server first.  A claim that is not renewed any more ends at that time.';
+				  HINT = 'Stop that server first. A claim that is not renewed any more ends at that time.';
 	END IF;
 	-- A write of its own would hide that this registry's content was put back.
 	PERFORM snowflake_internal.registry_unsettled(interval '30s');
@@ -519,7 +519,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS
-	'frees a node number and sets its fence, which its owner alone may do';
+	'frees a node number and sets up to where it was granted, which its owner alone may do';
 REVOKE ALL ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) FROM PUBLIC;
 
 /*

@@ -10,6 +10,7 @@ use PostgreSQL::Test::Utils;
 use Snowflake::Holder;
 use Snowflake::Ledger;
 use Snowflake::Registry;
+use Snowflake::ZooKeeper;
 use Sys::Hostname;
 use Test::More;
 use Time::HiRes qw(usleep);
@@ -102,7 +103,7 @@ foreach my $server ($first, $second, $third)
 	is($server->value("snowflake_node($id)"), $server->stat('node_id'), 'auto: the ids have the number');
 	is($server->stat(q{node_source || ' ' || claim}), 'auto held', 'auto: as shown');
 }
-like(slurp_file($third->logfile), qr/LOG: .*snowflake registry "\Q$shown\E": node number 3 is claimed.*DETAIL: .*Group "default"; nobody had it before/s, 'the log says which');
+like(slurp_file($third->logfile), qr/LOG: .*snowflake node number is claimed\n.*DETAIL: .*Registry "\Q$shown\E", group "default", node number 3\. Nobody had it before\.\n/, 'the log says which');
 is($registry->value(q{string_agg(node || ' ' || state || ' ' || port, ', ' ORDER BY node) FROM snowflake_claims}),
 	join(', ', map { $_->[0] . ' held ' . $_->[1]->port } [ 0, $first ], [ 1, $second ], [ 2, $fixed ], [ 3, $third ]), 'the registry shows them');
 is($registry->claim(2, q{host || ' ' || data_directory}), hostname() . ' ' . $fixed->data_dir, 'the registry shows where a holder is');
@@ -111,7 +112,7 @@ is($registry->claim(2, q{since <= clock_timestamp() AND since > clock_timestamp(
 is($registry->claim(2, q{granted_until BETWEEN clock_timestamp() + interval '15 s' AND clock_timestamp() + interval '31 s'}), 't', 'granted about a claim window ahead');
 
 # None is left.
-start_without($fourth, qr/WARNING: .*no node number is claimed: all node numbers of group "default", 0 to 3, are held by others/, 'snowflake.claim_window' => $short);
+start_without($fourth, qr/WARNING: .*no snowflake node number is claimed\n.*DETAIL: .*Registry "\Q$shown\E", group "default": all node numbers of group "default", 0 to 3, are held by others/, 'snowflake.claim_window' => $short);
 $fourth->refuses('SELECT snowflake_nextval()',
 	qr/ERROR: .*the registry has granted no node number\nDETAIL: .*"\Q$shown\E", group "default", claim "none" since 20\d\d-.*: all node numbers of group "default", 0 to 3, are held by others.\nHINT: .*snowflake_claims/, 'one server too many');
 is($fourth->stat('node_id IS NULL AND last_id IS NULL AND node_source = \'auto\' AND errors = 1'), 't', 'one server too many: as shown');
@@ -124,7 +125,7 @@ $second->stop;
 is(number_of($fourth), 1, 'a number that was given back is taken without anybody\'s doing');
 is($fourth->value('snowflake_timestamp(' . $fourth->take . ") >= '$end'"), 't', 'ids go on above those of the holder before');
 $fourth->take(10);
-like(slurp_file($fourth->logfile), qr/node number 1 is claimed.*DETAIL: .*earlier holders had it up to 20\d\d-/s, 'the log says up to when others had it');
+like(slurp_file($fourth->logfile), qr/snowflake node number is claimed\n.*DETAIL: .*node number 1\. Earlier holders had it up to 20\d\d-/, 'the log says up to when others had it');
 $fourth->reconfigure('snowflake.claim_window' => $long);
 $registry->wait_for_claim(1, q{granted_until > clock_timestamp() + interval '10 s'});
 $registry->wait_for_claim(1, q{alive_until > clock_timestamp() + interval '10 s'});
@@ -149,7 +150,7 @@ is($registry->claim(3, "granted_until = '$granted'"), 't', 'a claim that no id w
 #
 
 my $holder = $fourth->port . ', ' . $fourth->data_dir;
-my $log = start_without($third, qr/WARNING: .*no node number is claimed: node number 1 is held by \Q@{[ hostname() ]}:$holder\E, since 20\d\d-/,
+my $log = start_without($third, qr/WARNING: .*no snowflake node number is claimed\n.*DETAIL: .*: node number 1 is held by \Q@{[ hostname() ]}:$holder\E, since 20\d\d-/,
 	'snowflake.node_id' => 'address:127.0.0.0/30', 'snowflake.claim_window' => $short);
 $third->refuses('SELECT snowflake_nextval()',
 	qr/ERROR: .*the registry has granted no node number\nDETAIL: .*"\Q$shown\E", group "default", claim "none" since 20\d\d-.*: node number 1 is held by \Q@{[ hostname() ]}:$holder\E, since 20\d\d-.*\nHINT: /,
@@ -210,7 +211,7 @@ $first->take(10);
 # Before 16 the first keeper has the true clock: it is started in a signal handler, amid a call in which libfaketime does nothing.
 $registry->safe_psql('postgres', 'ALTER ROLE keeper NOLOGIN');
 $fourth->set_clock(7200);
-start_without($fourth, qr/no node number is claimed: .*role "keeper" is not permitted to log in/,
+start_without($fourth, qr/no snowflake node number is claimed\n.*DETAIL: .*role "keeper" is not permitted to log in/,
 	'snowflake.registry_group' => 'another', 'snowflake.node_id' => '2', 'snowflake.claim_window' => $short);
 $log = $fourth->log_position;
 end_keeper($fourth);
@@ -361,7 +362,7 @@ foreach my $right (@rights[ 1, 2 ])
 	$registry->safe_psql('postgres', "REVOKE $right->[0] FROM keeper");
 	$first->reload;
 	$first->wait_for_state('suspended');
-	like($first->log_since($log), qr/WARNING: .*"\Q$shown\E": claim on node number 0 is suspended: permission denied for $right->[1]\n.*DETAIL: .*Ids can be made up to 20\d\d-/,
+	like($first->log_since($log), qr/WARNING: .*claim on the snowflake node number is suspended\n.*DETAIL: .*Registry "\Q$shown\E", group "default", node number 0: permission denied for $right->[1]\. Ids can be made up to 20\d\d-/,
 		"without $right->[0]: the log says what is missing");
 	$first->take(10);
 	$registry->safe_psql('postgres', "GRANT $right->[0] TO keeper");
@@ -371,14 +372,14 @@ $first->take(10);
 
 $registry->safe_psql('postgres', "REVOKE $_->[0] FROM keeper") foreach @rights;
 $log = $fourth->log_position;
-start_without($fourth, qr/no node number is claimed: permission denied for $rights[0]->[1]\n/, 'snowflake.registry_group' => 'rights', 'snowflake.node_id' => 'auto');
+start_without($fourth, qr/no snowflake node number is claimed\n.*DETAIL: .*permission denied for $rights[0]->[1]\.\n/, 'snowflake.registry_group' => 'rights', 'snowflake.node_id' => 'auto');
 $fourth->refuses('SELECT snowflake_nextval()', qr/group "rights", claim "none" since .*: permission denied for $rights[0]->[1]\.\n/, "a start without $rights[0]->[0]");
 foreach my $granted (0 .. 1)
 {
 	my $missing = $rights[ $granted + 1 ];
 
 	$registry->safe_psql('postgres', "GRANT $rights[$granted]->[0] TO keeper");
-	$fourth->wait_for_log(qr/no node number is claimed: permission denied for $missing->[1]\n/, $log);
+	$fourth->wait_for_log(qr/no snowflake node number is claimed\n.*DETAIL: .*permission denied for $missing->[1]\.\n/, $log);
 	pass("a start without $missing->[0]: the log says so");
 }
 $registry->safe_psql('postgres', "GRANT $rights[2]->[0] TO keeper");
@@ -455,7 +456,7 @@ $registry->reload;
 $first->stop;
 $fixed->stop;
 $third->stop;
-start_without($first, qr/no node number is claimed: .*no password supplied/, 'snowflake.claim_window' => $short);
+start_without($first, qr/no snowflake node number is claimed\n.*DETAIL: .*no password supplied/, 'snowflake.claim_window' => $short);
 $first->stop;
 write_passwords("${secret}10");
 $first->{environment} = { PGPASSFILE => $passwords };
@@ -498,8 +499,8 @@ while ($attempts < 6)
 	usleep(50_000);
 	$attempts = () = $registry->log_since($registry_log) =~ /FATAL: .*password authentication failed/g;
 }
-like($third->log_since($log), qr/WARNING: .*"\Q$shown\E": claim on node number 1 is suspended: .*password authentication failed for user "keeper"/, 'a wrong password: the log says so');
-my $said = () = $third->log_since($log) =~ /claim on node number 1 is suspended: .*password authentication failed/g;
+like($third->log_since($log), qr/WARNING: .*claim on the snowflake node number is suspended\n.*DETAIL: .*Registry "\Q$shown\E", group "default", node number 1: .*password authentication failed for user "keeper"/, 'a wrong password: the log says so');
+my $said = () = $third->log_since($log) =~ /claim on the snowflake node number is suspended\n.*password authentication failed/g;
 is($said, 1, "a wrong password: said once in $attempts attempts");
 write_passwords("${secret}12");
 $third->wait_for_state('held');
@@ -527,7 +528,7 @@ foreach my $case (@not_a_registry)
 {
 	my ($address, $why) = @$case;
 
-	start_without($fourth, qr/no node number is claimed: .*$why/, 'snowflake.registry' => $address, 'snowflake.registry_group' => 'fourth');
+	start_without($fourth, qr/no snowflake node number is claimed\n.*DETAIL: .*$why/, 'snowflake.registry' => $address, 'snowflake.registry_group' => 'fourth');
 	$fourth->refuses('SELECT snowflake_nextval()', qr/granted no node number\nDETAIL: .*group "fourth", claim "none" since .*: .*$why/, "not a registry: $why");
 	$fourth->stop;
 }
@@ -548,7 +549,7 @@ $fourth->configure('snowflake.registry' => $registry->address(user => 'postgres'
 $fourth->{ledger} = Snowflake::Ledger->new;
 $log = $fourth->log_position;
 start_held($fourth);
-like($fourth->log_since($log), qr/WARNING: .*snowflake registry "postgresql:\S+" is in this server, or in a copy of it\n.*DETAIL: .*\n.*HINT: .*another server/, 'a registry in the server itself: a warning');
+like($fourth->log_since($log), qr/WARNING: .*snowflake registry is in this server, or in a copy of it\n.*DETAIL: .*The registry is "postgresql:\S+"\. .*\n.*HINT: .*another server/, 'a registry in the server itself: a warning');
 $fourth->take(10);
 $fourth->restart;
 $fourth->wait_for_state('held');
@@ -569,7 +570,7 @@ $fourth->stop;
 
 SKIP:
 {
-	skip 'this snowflake was built with ZooKeeper', 2 if -e $third->config_data('--pkglibdir') . '/snowflake_zookeeper.so';
+	skip 'this snowflake was built with ZooKeeper', 2 if -e Snowflake::ZooKeeper->module;
 
 	$third->refuses(q{ALTER SYSTEM SET snowflake.registry = 'zookeeper://127.0.0.1:2181/snowflake'},
 		qr/ERROR: .*invalid value.*DETAIL: .*built without the library for ZooKeeper.*HINT: .*libzookeeper-st-dev/s, 'ZooKeeper without its module');

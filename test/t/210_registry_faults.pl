@@ -134,7 +134,7 @@ $registry->stop('immediate');
 
 my $stopped = $fixed->value('clock_timestamp()');
 
-$_->wait_for_log(qr/claim on node number \d+ is suspended: .*Ids can be made up to/s, $log{$_}) foreach @holders;
+$_->wait_for_log(qr/claim on the snowflake node number is suspended\n.*DETAIL: .*Ids can be made up to/, $log{$_}) foreach @holders;
 foreach my $holder (@holders)
 {
 	my $name = $holder->name . ' without the registry';

@@ -16,11 +16,11 @@ use Snowflake::ZooKeeper;
 use Test::More;
 use Time::HiRes ();
 
-my $module = qx(pg_config --pkglibdir) =~ s/\n//r . '/snowflake_zookeeper.so';
-my ($available, $reason) = Snowflake::ZooKeeper->available;
+my $reason = Snowflake::ZooKeeper->missing_registry;
 
-plan skip_all => $reason unless $available;
-plan skip_all => 'snowflake was built without the library for ZooKeeper' unless -e $module;
+plan skip_all => $reason if defined $reason;
+
+my $module = Snowflake::ZooKeeper->module;
 
 unlike(qx(nm -D --undefined-only $module), qr/ (_Z|__gxx|__cxa_(?!finalize))/, 'the module needs no C++ library');
 
@@ -243,7 +243,7 @@ $other->wait_for_clients(4096);
 my $log = $fixed->log_position;
 
 kill 'CONT', $keeper;
-$fixed->wait_for_log(qr/claim on node number 7 is lost: node number 7 is held by/, $log);
+$fixed->wait_for_log(qr/claim on the snowflake node number is lost\n.*DETAIL: .*node number 7: node number 7 is held by/, $log);
 refused_for($fixed, $other, 'the keeper goes on, and has lost its number');
 $other->wait_for_clients(4096);
 $other->finish_clients;
@@ -261,7 +261,7 @@ wait_for_claim($other, 'held');
 $other->take(1000);
 $log = $fixed->log_position;
 $proxy->pass_again;
-$fixed->wait_for_log(qr/claim on node number 7 is lost: node number 7 is held by/, $log);
+$fixed->wait_for_log(qr/claim on the snowflake node number is lost\n.*DETAIL: .*node number 7: node number 7 is held by/, $log);
 refused_for($fixed, $other, 'the network was cut, and another has the number');
 $other->take(1000);
 is($other->stat('claim'), 'held', 'what arrives late changes nothing');

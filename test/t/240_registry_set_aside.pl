@@ -324,10 +324,9 @@ $holder->stop;
 
 SKIP:
 {
-	my ($available, $reason) = Snowflake::ZooKeeper->available;
+	my $reason = Snowflake::ZooKeeper->missing_registry;
 
-	skip $reason, 1 unless $available;
-	skip 'snowflake was built without the library for ZooKeeper', 1 unless -e $holder->config_data('--pkglibdir') . '/snowflake_zookeeper.so';
+	skip $reason, 1 if defined $reason;
 
 	my $zookeeper = Snowflake::ZooKeeper->new;
 

@@ -9,13 +9,16 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils qw(append_to_file);
 use Snowflake::Holder;
 use Snowflake::Ledger;
+use Snowflake::Missing qw(missing);
 use Snowflake::Registry;
 use Snowflake::Wait qw(wait_until);
 use Test::More;
 
 my ($program) = grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
 
-plan skip_all => 'there is no PgBouncer' unless defined $program;
+my $reason = missing(defined $program ? undef : 'there is no PgBouncer');
+
+plan skip_all => $reason if defined $reason;
 
 my $ledger = Snowflake::Ledger->new;
 my $registry = Snowflake::Registry->new('registry');

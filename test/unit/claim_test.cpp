@@ -122,9 +122,9 @@ TEST(Grant, starts_at_the_fence_whatever_the_clock)
 
 TEST(Grant, is_refused_while_another_holder_is_alive)
 {
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(500)).verdict, Verdict::held);
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(500), unsettled).verdict, Verdict::held);
-	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(5000)).verdict, Verdict::held);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(500)).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(500), unsettled).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Granting(claim_of(other, 4, 700, true), issued(5000)).verdict, Verdict::held_by_another);
 	EXPECT_EQ(Granting(claim_of(other, 4, 700, false), issued(500)).verdict, Verdict::write);
 }
 
@@ -269,29 +269,29 @@ TEST(Renewal, that_is_overdue_adds_no_time_until_the_registry_has_settled)
 	EXPECT_TRUE(are_equal(early.next, {7, 6, 600, false, 10, me, 0}));
 	EXPECT_EQ(early.grant.granted_until_us, 600);
 	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(580), held_grant, settled, true).grant.granted_until_us, 680);
-	EXPECT_EQ(Renewing(claim_of(other, 6, 700, true), issued(550), held_grant, unsettled, true).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 6, 700, true), issued(550), held_grant, unsettled, true).verdict, Verdict::held_by_another);
 }
 
 TEST(Renewal, of_what_is_anothers_is_refused)
 {
 	for (int64_t generation : {5, 6, 7, 100})
 	{
-		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), issued(550)).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(other, generation, 700, false), issued(550)).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(nobody, generation, 700, false), issued(550)).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(nobody, generation, 500, false), issued(550)).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), issued(550), uncertain_grant).verdict, Verdict::held);
-		EXPECT_EQ(Renewing(claim_of(other, generation, 400, true), issued(550), uncertain_grant).verdict, Verdict::held);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), issued(550)).verdict, Verdict::held_by_another);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 700, false), issued(550)).verdict, Verdict::held_by_another);
+		EXPECT_EQ(Renewing(claim_of(nobody, generation, 700, false), issued(550)).verdict, Verdict::held_by_another);
+		EXPECT_EQ(Renewing(claim_of(nobody, generation, 500, false), issued(550)).verdict, Verdict::held_by_another);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 700, true), issued(550), uncertain_grant).verdict, Verdict::held_by_another);
+		EXPECT_EQ(Renewing(claim_of(other, generation, 400, true), issued(550), uncertain_grant).verdict, Verdict::held_by_another);
 	}
 }
 
 TEST(Renewal, of_a_copy_of_this_server_is_anothers)
 {
 	/* Both have the nonce; the other was faster. */
-	EXPECT_EQ(Renewing(claim_of(me, 6, 650, true), issued(560)).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 6, 600, true), issued(560)).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 7, 650, true), issued(560), uncertain_grant).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 6, 651, true), issued(560), uncertain_grant).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(me, 6, 650, true), issued(560)).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Renewing(claim_of(me, 6, 600, true), issued(560)).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Renewing(claim_of(me, 7, 650, true), issued(560), uncertain_grant).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Renewing(claim_of(me, 6, 651, true), issued(560), uncertain_grant).verdict, Verdict::held_by_another);
 }
 
 TEST(Renewal, adopts_a_request_whose_answer_is_missing)
@@ -370,13 +370,13 @@ TEST(Renewal, tells_a_registry_that_knows_an_older_state)
 TEST(Renewal, does_not_take_what_a_restored_registry_gave_to_another)
 {
 	/* Its fence lies above the start: it may be issuing there. */
-	EXPECT_EQ(Renewing(claim_of(other, 3, 501, true), issued(560)).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(other, 4, 900, false), issued(560)).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(nobody, 4, 501, false), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 3, 501, true), issued(560)).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Renewing(claim_of(other, 4, 900, false), issued(560)).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Renewing(claim_of(nobody, 4, 501, false), issued(560)).verdict, Verdict::held_by_another);
 	/* Or it may be renewing. */
-	EXPECT_EQ(Renewing(claim_of(other, 3, 500, true), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 3, 500, true), issued(560)).verdict, Verdict::held_by_another);
 	/* In the same generation it is no older state. */
-	EXPECT_EQ(Renewing(claim_of(other, 5, 500, false), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(claim_of(other, 5, 500, false), issued(560)).verdict, Verdict::held_by_another);
 }
 
 TEST(Renewal, is_refused_where_its_fence_lies_too_far_ahead)
@@ -409,12 +409,12 @@ TEST(Renewal, is_none_of_a_fence_that_another_has_asserted)
 
 	/* A restored registry knows this holder again; the one that had the number since tells of its time. */
 	ASSERT_TRUE(decide_assertion(claim_of(me, 5, 600, true), {7, 9, 600, 800, 0, 0}, &asserted));
-	EXPECT_EQ(Renewing(asserted, issued(560)).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(asserted, issued(560), uncertain_grant).verdict, Verdict::held);
-	EXPECT_EQ(Renewing(claim_of(me, 3, 601, true), issued(560)).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(asserted, issued(560)).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Renewing(asserted, issued(560), uncertain_grant).verdict, Verdict::held_by_another);
+	EXPECT_EQ(Renewing(claim_of(me, 3, 601, true), issued(560)).verdict, Verdict::held_by_another);
 
 	/* Not even after a keeper that may have asked for anything. */
-	EXPECT_EQ(Renewing(asserted, issued(560), {7, 5, 500, 600, INT64_MAX, 0}).verdict, Verdict::held);
+	EXPECT_EQ(Renewing(asserted, issued(560), {7, 5, 500, 600, INT64_MAX, 0}).verdict, Verdict::held_by_another);
 }
 
 TEST(Renewal, follows_what_ids_need)
@@ -991,13 +991,13 @@ TEST(NumberReservation, is_refused_for_a_number_that_was_ever_claimed)
 	for (const Holder &holder : {nobody, other, me})
 		for (bool is_alive : {false, true})
 			for (int64_t until : {500, 700, 900})
-				EXPECT_EQ(Reserving(claim_of(holder, 1, 700, is_alive), until).verdict, Verdict::held);
+				EXPECT_EQ(Reserving(claim_of(holder, 1, 700, is_alive), until).verdict, Verdict::held_by_another);
 }
 
 TEST(NumberReservation, is_refused_until_the_registry_has_settled)
 {
 	EXPECT_EQ(Reserving(unknown_claim, 500, unsettled).verdict, Verdict::unsettled);
-	EXPECT_EQ(Reserving(claim_of(other, 4, 700, false), 500, unsettled).verdict, Verdict::held);
+	EXPECT_EQ(Reserving(claim_of(other, 4, 700, false), 500, unsettled).verdict, Verdict::held_by_another);
 }
 
 TEST(NumberReservation, is_refused_where_the_group_has_another_layout)

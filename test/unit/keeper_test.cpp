@@ -342,7 +342,7 @@ TEST_F(Unanswered, grant_is_not_taken_where_another_has_it)
 {
 	row().holder = other;
 	EXPECT_FALSE(contains(next_turn(), "publish"));
-	EXPECT_EQ(world.verdict, Verdict::held);
+	EXPECT_EQ(world.verdict, Verdict::held_by_another);
 }
 
 TEST_F(Unanswered, grant_is_not_taken_where_the_registry_has_another_one)
@@ -514,7 +514,7 @@ TEST_F(Keeping, asks_anew_at_once_where_its_number_is_given_to_another)
 
 	/* The other has it. */
 	next_turn();
-	EXPECT_EQ(world.verdict, Verdict::held);
+	EXPECT_EQ(world.verdict, Verdict::held_by_another);
 	row().is_alive = false;
 	next_turn();
 	EXPECT_TRUE(keeper.is_claimed());

@@ -116,7 +116,7 @@ sub forget
 	isnt($self->{asked}->claim($number{$moved}, 'since'), $since, "$how: the registry had forgotten a number");
 	foreach my $holder (@holders)
 	{
-		my $lost = $holder->log_since($log{$holder}) =~ /claim on node number \d+ is lost: node number \d+ is held by (\S+),/ ? $1 : 'nobody';
+		my $lost = $holder->log_since($log{$holder}) =~ /claim on the snowflake node number is lost\n.*DETAIL: .*: node number \d+ is held by (\S+),/ ? $1 : 'nobody';
 		my $may_lose = $params{at_once} && $holder == $present;
 		my @to = (($may_lose ? ':' . $former->port : ()), ($may_lose && $knows_more ? () : 'nobody'));
 

@@ -18,6 +18,7 @@ use IPC::Run;
 use POSIX qw(WNOHANG WUNTRACED);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
+use Snowflake::Missing qw(missing);
 use Time::HiRes qw(usleep);
 
 my $jar = '/usr/share/java/zookeeper.jar';
@@ -28,15 +29,25 @@ my @java = qw(java -Xmx128m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC);
 # Process ids of the servers that run.
 my %running;
 
-# Whether there is a ZooKeeper; in list context also why not.
-sub available
+# Why there can be no ZooKeeper here; undef where there can.
+sub missing_server
 {
-	my $reason =
-	  !(grep { -x "$_/java" } split /:/, $ENV{PATH}) ? 'there is no java'
-	  : !-e $jar ? "there is no $jar"
-	  : undef;
+	return missing(
+		!(grep { -x "$_/java" } split /:/, $ENV{PATH}) ? 'there is no java'
+		: !-e $jar ? "there is no $jar"
+		: undef);
+}
 
-	return wantarray ? (defined $reason ? (0, $reason) : (1)) : !defined $reason;
+# Why servers can have no registry in one.
+sub missing_registry
+{
+	return missing_server() // missing(-e module() ? undef : 'snowflake was built without the library for ZooKeeper');
+}
+
+# The library that speaks to it.
+sub module
+{
+	return qx(pg_config --pkglibdir) =~ s/\n//r . '/snowflake_zookeeper.so';
 }
 
 sub new
