@@ -123,7 +123,7 @@ sub check_silence
 	$holder->safe_psql('postgres', 'DROP DATABASE old');
 	pass("$why: a database can be dropped");
 	$names->wait_for_look_ups(2);
-	$holder->wait_for_log(qr/WARNING: .*$problem/, $position);
+	$holder->wait_for_log(qr/DETAIL: .*$problem/, $position);
 	cmp_ok(Snowflake::Names::children($keeper), '<=', 1, "$why: look-ups are ended, and waited for");
 	is($holder->stop('fast', fail_ok => 1), 1, "$why: a fast stop");
 	$names->wait_for_end;
