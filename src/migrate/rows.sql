@@ -1,57 +1,97 @@
 /*
- * The rows of a source as they become in the target: every value that refers to a key is replaced through the map of that
- * key, all others are taken as they are.  Clashes, copying and the proof afterwards read these same rows.
+ * The rows of a source as they become in the target: every value that refers to a key is replaced through the map of
+ * that key, all others are taken as they are.  Clashes, copying and the proof afterwards read these same rows.
  *
- * Maps are named map_NO in the run's schema, with the columns source, o1 .. oN (old key), n1 .. nN (new key) and action:
- * c copied, m matched, k the target's row was kept, r the target's row takes the source's values, s skipped (no new key).
- * What a policy changed is in change_NO: source, o1 .. oN, tries, and the changed columns, null where they stay.
- * What the target's rows were before is in rank_NO (old and new ranks) and former_NO (rows that took a source's values).
+ * Maps are named map_NO in the run's schema, with the columns source, o1 .. oN (old key), n1 .. nN (new key) and
+ * action: c copied, m matched, k the target's row was kept, r the target's row takes the source's values, s skipped (no
+ * new key).  What a policy changed is in change_NO: source, o1 .. oN, tries, and the changed columns, null where they
+ * stay.  What the target's rows were before is in rank_NO (old and new ranks) and former_NO (rows that took a source's
+ * values).
  */
 
+/* A type as it is cast: the base of a domain, and what an array has as elements (of: what kind of type these are). */
+CREATE FUNCTION snowflake_migrate_internal.cast_traits(
+	type oid,
+	typmod int,
+	OUT base oid,
+	OUT base_typmod int,
+	OUT name name,
+	OUT category "char",
+	OUT element oid,
+	OUT of "char")
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END,
+		CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE typmod END,
+		y.typname, y.typcategory, e.oid, coalesce(e.typtype, y.typtype)
+	FROM pg_type AS y LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A'
+	WHERE y.oid = type
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.cast_traits(oid, int)
+	IS 'for snowflake_migrate_internal.cast(): a type as it is cast';
+
 /*
- * How a value of one type becomes one of another without a loss, as a format with %s for the value; null where it can't.  Types
- * that both schemas have under one name (enums, composite types, arrays of them) go by their text.
+ * What has to follow a value of one type so that it becomes one of another without a loss; null where nothing does
+ * that.  Types that both schemas have under one name (enums, composite types, arrays of them) go by their text.
  */
 CREATE FUNCTION snowflake_migrate_internal.cast(from_type oid, from_typmod int, to_type oid, to_typmod int) RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	f record;
-	t record;
 	integers CONSTANT oid[] := ARRAY['smallint'::regtype, 'integer'::regtype, 'bigint'::regtype];
 	target CONSTANT text := format_type(to_type, CASE WHEN to_type = 'varchar'::regtype THEN -1 ELSE to_typmod END);
+	f record;
+	t record;
 BEGIN
 	IF from_type = to_type AND from_typmod = to_typmod THEN
-		RETURN '%s';
+		RETURN '';
 	END IF;
-	SELECT CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE from_typmod END AS typmod,
-		y.typname, y.typtype, y.typcategory, e.oid AS element, coalesce(e.typtype, y.typtype) AS of INTO f
-		FROM pg_type AS y LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A' WHERE y.oid = from_type;
-	SELECT CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE to_typmod END AS typmod,
-		y.typname, y.typtype, y.typcategory, e.oid AS element, coalesce(e.typtype, y.typtype) AS of INTO t
-		FROM pg_type AS y LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A' WHERE y.oid = to_type;
+	f := snowflake_migrate_internal.cast_traits(from_type, from_typmod);
+	t := snowflake_migrate_internal.cast_traits(to_type, to_typmod);
 	IF f.base = t.base THEN
 		/* A length that is too great is an error when the row is stored; digits would be lost. */
-		IF t.typmod <> -1 AND t.base <> 'varchar'::regtype AND f.typmod <> t.typmod
-			AND NOT (t.base IN ('bpchar'::regtype, 'varbit'::regtype) AND f.typmod BETWEEN 0 AND t.typmod) THEN
+		IF t.base_typmod <> -1 AND t.base <> 'varchar'::regtype AND f.base_typmod <> t.base_typmod
+			AND NOT (t.base IN ('bpchar'::regtype, 'varbit'::regtype)
+					 AND f.base_typmod BETWEEN 0 AND t.base_typmod) THEN
 			RETURN NULL;
 		END IF;
-		RETURN '(%s)::' || target;
+		RETURN '::' || target;
 	ELSIF f.base = ANY (integers) AND t.base = ANY (integers)
 		OR f.element = ANY (integers) AND t.element = ANY (integers)
 		OR f.base = 'json'::regtype AND t.base = 'jsonb'::regtype
-		OR EXISTS (SELECT FROM pg_cast AS c WHERE c.castsource = f.base AND c.casttarget = t.base AND c.castcontext = 'i')
-			AND (t.typmod = -1 OR t.base = 'varchar'::regtype)
-		OR t.typcategory = 'S' AND t.base IN ('text'::regtype, 'varchar'::regtype) AND f.typcategory = 'S' THEN
-		RETURN '(%s)::' || target;
-	ELSIF f.of = t.of AND f.of IN ('e', 'c', 'd') AND f.typname = t.typname THEN
-		RETURN '(%s)::text::' || target;
+		OR EXISTS (SELECT FROM pg_cast AS c
+				   WHERE c.castsource = f.base AND c.casttarget = t.base AND c.castcontext = 'i')
+			AND (t.base_typmod = -1 OR t.base = 'varchar'::regtype)
+		OR t.category = 'S' AND t.base IN ('text'::regtype, 'varchar'::regtype) AND f.category = 'S' THEN
+		RETURN '::' || target;
+	ELSIF f.of = t.of AND f.of IN ('e', 'c', 'd') AND f.name = t.name THEN
+		RETURN '::text::' || target;
 	END IF;
 	RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.cast(oid, int, oid, int)
 	IS 'for snowflake_migrate.merge()''s own use: how a value becomes one of another type';
+
+/* The value of a column of a source's row s, in the type and collation of the target's column. */
+CREATE FUNCTION snowflake_migrate_internal.source_value(
+	relation regclass,
+	source_relation regclass,
+	name name) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('s.%I', s.attname)
+		|| coalesce(snowflake_migrate_internal.cast(s.atttypid, s.atttypmod, t.atttypid, t.atttypmod),
+					'::' || format_type(t.atttypid, t.atttypmod))
+		|| coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
+					 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
+					 WHERE l.oid = t.attcollation AND t.attcollation <> s.attcollation), '')
+	FROM pg_attribute AS t JOIN pg_attribute AS s ON s.attname = t.attname
+	WHERE t.attrelid = relation AND t.attname = source_value.name
+		AND s.attrelid = source_relation AND s.attnum > 0 AND NOT s.attisdropped
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.source_value(regclass, regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: a source''s value in the target''s type';
 
 /* The id that a part of a document is, written as a number or as a string; null where it is none. */
 CREATE FUNCTION snowflake_migrate_internal.json_id(part jsonb) RETURNS bigint
@@ -87,7 +127,50 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.id_of(text, oid)
 	IS 'for snowflake_migrate.merge()''s own use: a column''s value as an id';
 
-/* A document whose ids at these steps of a path are replaced as ids says: an object from old ids to new ones. */
+/* The id that is a document's part, replaced as ids says: an object from old ids to new ones. */
+CREATE FUNCTION snowflake_migrate_internal.document_id(part jsonb, ids jsonb, unknown_null boolean) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	id CONSTANT text := snowflake_migrate_internal.json_id(part);
+BEGIN
+	IF id IS NULL THEN
+		RETURN part;
+	ELSIF NOT ids ? id THEN
+		RETURN CASE WHEN unknown_null THEN 'null' ELSE part END;
+	ELSIF jsonb_typeof(part) = 'number' OR ids -> id = 'null' THEN
+		RETURN ids -> id;
+	END IF;
+	RETURN to_jsonb(ids ->> id);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.document_id(jsonb, jsonb, boolean)
+	IS 'for snowflake_migrate_internal.document(): a part that is an id';
+
+/* The same of the keys of an object; one that has no new key goes. */
+CREATE FUNCTION snowflake_migrate_internal.document_keys(part jsonb, ids jsonb, unknown_null boolean) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF (SELECT count(DISTINCT coalesce(ids ->> k, k)) < count(*)
+		FROM jsonb_object_keys(part) AS k
+		WHERE ids -> k IS DISTINCT FROM 'null') THEN
+		RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+			MESSAGE = 'keys of an object in a document would become one',
+			DETAIL = format('The object is %s.', left(part::text, 200)),
+			HINT = 'Add their values up in the source, or leave the reference out.';
+	END IF;
+	RETURN (
+		SELECT coalesce(jsonb_object_agg(coalesce(ids ->> e.key, e.key), e.value), '{}')
+		FROM jsonb_each(part) AS e
+		WHERE CASE WHEN ids ? e.key THEN ids -> e.key <> 'null'
+			ELSE NOT unknown_null OR snowflake_migrate_internal.json_id(to_jsonb(e.key)) IS NULL END);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.document_keys(jsonb, jsonb, boolean)
+	IS 'for snowflake_migrate_internal.document(): keys of an object that are ids';
+
+/* A document whose ids at these steps of a path are replaced. */
 CREATE FUNCTION snowflake_migrate_internal.document_at(
 	part jsonb,
 	kinds text[],
@@ -99,96 +182,83 @@ CREATE FUNCTION snowflake_migrate_internal.document_at(
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	id text;
 	type CONSTANT text := jsonb_typeof(part);
+	kind CONSTANT text := kinds[step];
+	name CONSTANT text := names[step];
 BEGIN
 	/* What the step before chose, its filter decides. */
 	IF step > 1 AND filters[step - 1] IS NOT NULL AND NOT jsonb_path_exists(part, filters[step - 1]::jsonpath) THEN
 		RETURN part;
 	ELSIF step > cardinality(kinds) THEN
-		id := snowflake_migrate_internal.json_id(part);
-		IF id IS NULL THEN
-			RETURN part;
-		ELSIF ids ? id THEN
-			RETURN CASE WHEN type = 'number' OR ids -> id = 'null' THEN ids -> id ELSE to_jsonb(ids ->> id) END;
-		END IF;
-		RETURN CASE WHEN unknown_null THEN 'null' ELSE part END;
-	END IF;
+		RETURN snowflake_migrate_internal.document_id(part, ids, unknown_null);
 	/* Arrays are taken apart as the lax mode of jsonpath does, and what is no array stands for its one element. */
-	IF type = 'array' AND kinds[step] IN ('member', 'wildcard_member', 'keys') THEN
-		RETURN (SELECT coalesce(jsonb_agg(CASE WHEN jsonb_typeof(e.value) = 'object'
-					THEN snowflake_migrate_internal.document_at(e.value, kinds, names, filters[: step - 2] || NULL::text || filters[step :],
-																  step, ids, unknown_null)
+	ELSIF type = 'array' AND kind IN ('member', 'wildcard_member', 'keys') THEN
+		RETURN (
+			SELECT coalesce(jsonb_agg(CASE WHEN jsonb_typeof(e.value) = 'object'
+					THEN snowflake_migrate_internal.document_at(e.value, kinds, names,
+						filters[: step - 2] || NULL::text || filters[step :], step, ids, unknown_null)
 					ELSE e.value END ORDER BY e.n), '[]')
-				FROM jsonb_array_elements(part) WITH ORDINALITY AS e (value, n));
-	ELSIF type <> 'array' AND (kinds[step] = 'elements' OR kinds[step] = 'element' AND names[step] = '0') THEN
+			FROM jsonb_array_elements(part) WITH ORDINALITY AS e (value, n));
+	ELSIF type <> 'array' AND (kind = 'elements' OR kind = 'element' AND name = '0') THEN
 		RETURN snowflake_migrate_internal.document_at(part, kinds, names, filters, step + 1, ids, unknown_null);
 	END IF;
-	CASE kinds[step]
-	WHEN 'member' THEN
-		IF type = 'object' AND part ? names[step] THEN
-			RETURN part || jsonb_build_object(names[step],
-				snowflake_migrate_internal.document_at(part -> names[step], kinds, names, filters, step + 1, ids, unknown_null));
-		END IF;
-	WHEN 'wildcard_member' THEN
-		IF type = 'object' THEN
-			RETURN (SELECT coalesce(jsonb_object_agg(e.key,
-						snowflake_migrate_internal.document_at(e.value, kinds, names, filters, step + 1, ids, unknown_null)), '{}')
-					FROM jsonb_each(part) AS e);
-		END IF;
-	WHEN 'elements' THEN
-		RETURN (SELECT coalesce(jsonb_agg(
-					snowflake_migrate_internal.document_at(e.value, kinds, names, filters, step + 1, ids, unknown_null) ORDER BY e.n), '[]')
-				FROM jsonb_array_elements(part) WITH ORDINALITY AS e (value, n));
-	WHEN 'element' THEN
-		IF names[step]::int < jsonb_array_length(part) THEN
-			RETURN jsonb_set(part, ARRAY[names[step]],
-				snowflake_migrate_internal.document_at(part -> names[step]::int, kinds, names, filters, step + 1, ids, unknown_null));
-		END IF;
-	WHEN 'keys' THEN
-		IF type = 'object' THEN
-			IF (SELECT count(DISTINCT coalesce(ids ->> e, e)) < count(*) FROM jsonb_object_keys(part) AS e WHERE ids -> e IS DISTINCT FROM 'null') THEN
-				RAISE EXCEPTION USING ERRCODE = 'unique_violation', MESSAGE = 'keys of an object in a document would become one',
-					DETAIL = format('The object is %s.', left(part::text, 200)), HINT = 'Add their values up in the source, or leave the reference out.';
-			END IF;
-			/* A key that has no new one goes. */
-			RETURN (SELECT coalesce(jsonb_object_agg(coalesce(ids ->> e.key, e.key), e.value), '{}')
-					FROM jsonb_each(part) AS e
-					WHERE NOT (coalesce(ids -> e.key, CASE WHEN unknown_null AND snowflake_migrate_internal.json_id(to_jsonb(e.key)) IS NOT NULL
-													  THEN 'null'::jsonb ELSE 'true'::jsonb END) = 'null'));
-		END IF;
-	END CASE;
+	IF kind = 'member' AND type = 'object' AND part ? name THEN
+		RETURN part || jsonb_build_object(name, snowflake_migrate_internal.document_at(
+			part -> name, kinds, names, filters, step + 1, ids, unknown_null));
+	ELSIF kind = 'wildcard_member' AND type = 'object' THEN
+		RETURN (
+			SELECT coalesce(jsonb_object_agg(e.key, snowflake_migrate_internal.document_at(
+				e.value, kinds, names, filters, step + 1, ids, unknown_null)), '{}')
+			FROM jsonb_each(part) AS e);
+	ELSIF kind = 'elements' THEN
+		RETURN (
+			SELECT coalesce(jsonb_agg(snowflake_migrate_internal.document_at(
+				e.value, kinds, names, filters, step + 1, ids, unknown_null) ORDER BY e.n), '[]')
+			FROM jsonb_array_elements(part) WITH ORDINALITY AS e (value, n));
+	ELSIF kind = 'element' AND type = 'array' AND name::int < jsonb_array_length(part) THEN
+		RETURN jsonb_set(part, ARRAY[name], snowflake_migrate_internal.document_at(
+			part -> name::int, kinds, names, filters, step + 1, ids, unknown_null));
+	ELSIF kind = 'keys' AND type = 'object' THEN
+		RETURN snowflake_migrate_internal.document_keys(part, ids, unknown_null);
+	END IF;
 	RETURN part;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.document_at(jsonb, text[], text[], text[], int, jsonb, boolean)
 	IS 'for snowflake_migrate_internal.document(): the part at a step of the path';
 
-CREATE FUNCTION snowflake_migrate_internal.document(document jsonb, path text, ids jsonb, unknown_null boolean) RETURNS jsonb
+/* A document with new ids: those at a path become what ids says, an object from old ids to new ones. */
+CREATE FUNCTION snowflake_migrate_internal.document(
+	document jsonb,
+	path text,
+	ids jsonb,
+	unknown_null boolean) RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT snowflake_migrate_internal.document_at(document, coalesce(array_agg(p.kind), '{}'), array_agg(p.name), array_agg(p.filter), 1, ids, unknown_null)
+	SELECT snowflake_migrate_internal.document_at(
+		document, coalesce(array_agg(p.kind), '{}'), array_agg(p.name), array_agg(p.filter), 1, ids, unknown_null)
 	FROM snowflake_migrate_internal.path(path) AS p
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.document(jsonb, text, jsonb, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a document with new ids';
 
 /*
- * A partition is read through its table, as rights on that are enough: the partition's own rows among those of an alias, as a
- * condition that follows others.
+ * A partition is read through its table, as rights on that are enough: the partition's own rows among those of an
+ * alias, as a condition that follows others.
  */
 CREATE FUNCTION snowflake_migrate_internal.in_part(relation regclass, alias text) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN pg_partition_root(relation) <> relation
-		THEN format(' AND %s.tableoid IN (SELECT l.relid FROM pg_partition_tree(%s) AS l)', alias, relation::oid) ELSE '' END
+		THEN format(' AND %s.tableoid IN (SELECT l.relid FROM pg_partition_tree(%s) AS l)', alias, relation::oid)
+		ELSE '' END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
 	IS 'for snowflake_migrate.merge()''s own use: the rows of a partition, as a condition';
 
 /*
- * A source's key in the types of the map: integers of any width can be compared with each other, so that a source on another
- * server can compare them; what else has not the target's type becomes it.
+ * A source's key in the types of the map: integers of any width can be compared with each other, so that a source on
+ * another server can compare them; what else has not the target's type becomes it.
  */
 CREATE FUNCTION snowflake_migrate_internal.key_values(
 	relation regclass,
@@ -201,20 +271,18 @@ CREATE FUNCTION snowflake_migrate_internal.key_values(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT k.n,
-		CASE WHEN i.is_integer AND s.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) THEN format('s.%I', k.name)
-			ELSE replace(coalesce(snowflake_migrate_internal.cast(s.atttypid, s.atttypmod, t.atttypid, t.atttypmod),
-								  '(%s)::' || format_type(t.atttypid, t.atttypmod)),
-						 '%s', format('s.%I', k.name)) END
-			|| CASE WHEN t.attcollation <> s.attcollation
-				THEN (SELECT format(' COLLATE %I.%I', n.nspname, l.collname) FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-					  WHERE l.oid = t.attcollation) ELSE '' END,
+		CASE WHEN i.is_integer AND s.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+			THEN format('s.%I', k.name)
+			ELSE snowflake_migrate_internal.source_value(relation, source_relation, k.name) END,
 		CASE WHEN i.is_integer THEN 'bigint' ELSE format_type(t.atttypid, t.atttypmod) END,
 		/* Texts may sort otherwise where the source is. */
-		i.is_integer OR t.atttypid IN ('uuid'::regtype, 'date'::regtype, 'timestamptz'::regtype, 'timestamp'::regtype)
+		i.is_integer
+			OR t.atttypid IN ('uuid'::regtype, 'date'::regtype, 'timestamptz'::regtype, 'timestamp'::regtype)
 	FROM unnest(key) WITH ORDINALITY AS k (name, n)
 		JOIN pg_attribute AS t ON t.attrelid = relation AND t.attname = k.name
-		JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = k.name AND s.attnum > 0,
-		LATERAL (SELECT t.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)) AS i (is_integer)
+		JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = k.name AND s.attnum > 0
+		CROSS JOIN LATERAL (
+			SELECT t.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)) AS i (is_integer)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_values(regclass, regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: a source''s key in the types of the map';
@@ -229,33 +297,205 @@ COMMENT ON FUNCTION snowflake_migrate_internal.condition_column(int, text)
 	IS 'for snowflake_migrate.merge()''s own use: the column that tells whether a condition holds';
 
 /*
- * Whether a row of the target (t) differs from what it should be.  Where values of a type that are equal have the same bits, they
- * are compared as such, which is faster; the others by their bits.
+ * Whether a row of the target (t) differs from what it should be.  Where values of a type that are equal have the same
+ * bits, they are compared as such, which is faster; the others by their bits.
  */
 CREATE FUNCTION snowflake_migrate_internal.differs(relation regclass, names text[], expressions text[]) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT '(' || concat_ws(' OR ',
-			string_agg(format('t.%I IS DISTINCT FROM %s', e.name, e.expression), ' OR ' ORDER BY e.n) FILTER (WHERE e.exact),
-			'ROW (' || string_agg(format('t.%I', e.name), ', ' ORDER BY e.n) FILTER (WHERE NOT e.exact) || ')::record OPERATOR(pg_catalog.*<>) ROW ('
+			string_agg(format('t.%I IS DISTINCT FROM %s', e.name, e.expression), ' OR ' ORDER BY e.n)
+				FILTER (WHERE e.exact),
+			'ROW (' || string_agg(format('t.%I', e.name), ', ' ORDER BY e.n) FILTER (WHERE NOT e.exact)
+				|| ')::record OPERATOR(pg_catalog.*<>) ROW ('
 				|| string_agg(e.expression, ', ' ORDER BY e.n) FILTER (WHERE NOT e.exact) || ')::record')
 		|| ')'
 	FROM (
 		SELECT u.*,
-			a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype, 'boolean'::regtype, 'timestamptz'::regtype, 'timestamp'::regtype,
-						   'date'::regtype, 'uuid'::regtype, 'bytea'::regtype)
+			a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype, 'boolean'::regtype,
+						   'timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype,
+						   'uuid'::regtype, 'bytea'::regtype)
 				OR a.atttypid IN ('text'::regtype, 'varchar'::regtype) AND l.collisdeterministic AS exact
 		FROM unnest(names, expressions) WITH ORDINALITY AS u (name, expression, n)
 			JOIN pg_attribute AS a ON a.attrelid = relation AND a.attname = u.name
-			LEFT JOIN pg_collation AS l ON l.oid = a.attcollation) AS e
+			LEFT JOIN pg_collation AS l ON l.oid = a.attcollation
+	) AS e
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.differs(regclass, text[], text[])
 	IS 'for snowflake_migrate.merge()''s own use: whether a row differs';
 
 /*
- * The parts of a query for the rows of one table of one source: the target's columns that it gives, what each becomes, and
- * where from.  There, s is the source's row, m its entry in the map (with_map), v what policies changed.  Columns that the source
- * lacks are not among them, or with all_columns are their defaults.
+ * The columns of one table that are stored, as a row s of one source has them: given is the value in the target's type,
+ * or null where the source lacks the column.
+ */
+CREATE FUNCTION snowflake_migrate_internal.stored_columns(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	OUT n int,
+	OUT name name,
+	OUT type text,
+	OUT key_position int,
+	OUT changed_by text,
+	OUT given text,
+	OUT default_value text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT c.position, c.name, y.type, array_position(t.key, c.name), c.changed_by,
+		snowflake_migrate_internal.source_value(t.relation, s.relation, c.name),
+		format('CAST((%s) AS %s)', coalesce(pg_get_expr(d.adbin, d.adrelid), 'NULL'), y.type)
+	FROM snowflake_migrate_internal.plan_columns AS c
+		JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
+		LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		CROSS JOIN LATERAL format_type(a.atttypid, a.atttypmod) AS y (type)
+	WHERE c.run = run_ AND c.no = no_ AND s.source = source_ AND NOT c.generated
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.stored_columns(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: the columns of a source''s rows';
+
+/*
+ * What one reference makes of a column's value, by the map of the key that it refers to: of a document (expression:
+ * what other references made of it), of an array, or of an id, whose entry in the map is rID.
+ */
+CREATE FUNCTION snowflake_migrate_internal.mapped_value(names jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	/* OFFSET 0: the few ids of a value are looked up one by one, by the index, and not in a join with the whole map. */
+	SELECT snowflake_migrate_internal.fill(CASE
+		WHEN names ->> 'path' IS NOT NULL THEN $query$
+			snowflake_migrate_internal.document(({expression})::jsonb, {'path'}, (
+				SELECT coalesce(jsonb_object_agg(r.o1, r.n1), '{}')
+				FROM (
+						SELECT DISTINCT snowflake_migrate_internal.json_id(p.part)
+						FROM jsonb_path_query(({value})::jsonb, {'path'}, silent => true) AS p (part)
+					) AS i (id)
+					CROSS JOIN LATERAL (
+						SELECT f.o1, f.n1 FROM {map} AS f WHERE f.source = {source} AND f.o1 = i.id OFFSET 0
+					) AS r
+			), {'dangling'} = 'null')
+			$query$
+		WHEN names -> 'elements' = 'true' THEN $query$
+			CASE WHEN {value} IS NOT NULL THEN coalesce((
+				SELECT array_agg(CASE WHEN r.o1 IS NULL AND {'dangling'} = 'keep' THEN e.id ELSE r.n1 END ORDER BY e.n)
+				FROM unnest({value}) WITH ORDINALITY AS e (id, n)
+					LEFT JOIN LATERAL (
+						SELECT f.o1, f.n1 FROM {map} AS f WHERE f.source = {source} AND f.o1 = e.id OFFSET 0
+					) AS r ON true
+				WHERE r.o1 IS NULL OR r.n1 IS NOT NULL
+			), '{}') END
+			$query$
+		WHEN names ->> 'dangling' = 'keep' THEN
+			'CASE WHEN r{id}.o1 IS NULL THEN {given} ELSE r{id}.n1::{type} END'
+		ELSE 'r{id}.n1' END, names)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.mapped_value(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: what a reference makes of a value';
+
+/*
+ * What the references of a column make of its value: those into a document one after the other; of others, the first
+ * whose condition holds.
+ */
+CREATE FUNCTION snowflake_migrate_internal.referring_value(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	name_ name,
+	given text,
+	type text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	ref record;
+	mapped text;
+	expression text := given;
+	cases text := '';
+BEGIN
+	FOR ref IN
+		SELECT r.*, 's.' || snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds
+		FROM snowflake_migrate_internal.plan_references AS r
+		WHERE r.run = run_ AND r.no = no_ AND r.name = name_
+		ORDER BY r.path DESC NULLS LAST, r.condition NULLS LAST, r.id
+	LOOP
+		mapped := snowflake_migrate_internal.mapped_value(to_jsonb(ref) || jsonb_build_object(
+			'map', snowflake_migrate_internal.relation(run_, 'map_' || ref.referenced),
+			'source', source_,
+			'value', format('s.%I', name_),
+			'given', given,
+			'type', type,
+			'expression', expression));
+		IF type NOT IN ('bigint', 'bigint[]') THEN
+			mapped := format('(%s)::%s', mapped, type);
+		END IF;
+		IF ref.condition IS NULL THEN
+			expression := mapped;
+		ELSIF ref.path IS NOT NULL THEN
+			expression := format('CASE WHEN %s THEN %s ELSE %s END', ref.holds, mapped, expression);
+		ELSE
+			cases := cases || format(' WHEN %s THEN %s', ref.holds, mapped);
+		END IF;
+	END LOOP;
+	RETURN CASE cases WHEN '' THEN expression ELSE format('CASE%s ELSE %s END', cases, expression) END;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.referring_value(bigint, int, int, name, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: what references make of a value';
+
+/*
+ * What a query for the rows of one table of one source reads, after FROM: s is the source's row, m its entry in the map
+ * (with_map), v what policies changed, rID the entry that a reference of the column leads to.
+ */
+CREATE FUNCTION snowflake_migrate_internal.rows_origin(run_ bigint, no_ int, source_ int, with_map boolean) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH ref AS (
+		SELECT r.id, r.condition, snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds,
+			r.path IS NULL AND NOT r.elements AS is_joined,
+			snowflake_migrate_internal.relation(run_, 'map_' || r.referenced) AS map,
+			snowflake_migrate_internal.id_of(format('s.%I', r.name), a.atttypid) AS value
+		FROM snowflake_migrate_internal.plan_references AS r
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+			JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = r.name
+				AND a.attnum > 0 AND NOT a.attisdropped
+		WHERE r.run = run_ AND r.no = no_ AND s.source = source_
+	)
+	SELECT snowflake_migrate_internal.fill(
+		CASE WHEN n.names ->> 'conditions' IS NULL THEN '{source_table} AS s'
+			ELSE '(SELECT {"name"}.*, {conditions} FROM {source_table} AS {"name"}) AS s' END
+		|| CASE WHEN with_map THEN ' JOIN {map} AS m ON m.source = {source} AND {same_key}' ELSE '' END
+		|| CASE WHEN with_map AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+										  WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
+			THEN ' LEFT JOIN {change} AS v ON v.source = {source} AND ({v.o#}) = ({m.o#})' ELSE '' END
+		|| '{joins}', n.names)
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		CROSS JOIN LATERAL (
+			SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+				'source', source_,
+				'source_table', snowflake_migrate_internal.only(s.relation),
+				'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', ' ORDER BY r.id)
+							   FROM ref AS r WHERE r.condition IS NOT NULL),
+				'same_key', (SELECT string_agg(format('m.o%s = %s', k.n, k.value), ' AND ' ORDER BY k.n)
+							 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
+				/* Only a value for which the condition holds need be an id. */
+				'joins', coalesce((
+					SELECT string_agg(snowflake_migrate_internal.fill(
+						CASE WHEN r.condition IS NULL
+							THEN ' LEFT JOIN {map} AS r{id} ON r{id}.source = {source} AND r{id}.o1 = {value}'
+							ELSE ' LEFT JOIN {map} AS r{id} ON r{id}.source = {source}'
+								' AND r{id}.o1 = CASE WHEN s.{holds} THEN {value} END' END,
+						to_jsonb(r) || jsonb_build_object('source', source_)), '' ORDER BY r.id)
+					FROM ref AS r WHERE r.is_joined), '')) AS names) AS n
+	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.rows_origin(bigint, int, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: what a query for rows as they become reads';
+
+/*
+ * The parts of a query for the rows of one table of one source: the target's columns that it gives, what each becomes,
+ * and where from.  Columns that the source lacks are not among them, or with all_columns are their defaults.
  */
 CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	run_ bigint,
@@ -266,136 +506,25 @@ CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	OUT names text[],
 	OUT expressions text[],
 	OUT origin text)
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-#variable_conflict use_column
-DECLARE
-	plan record;
-	source_relation regclass;
-	map text;
-	inner_columns text := '';
-	joins text := '';
-	col record;
-	ref record;
-	value text;
-	expr text;
-	plain text;
-	cases text;
-	mapped text;
-	has_change boolean;
-BEGIN
-	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	SELECT s.relation INTO STRICT source_relation FROM snowflake_migrate_internal.plan_sources AS s
-		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
-	has_change := with_map AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
-									   WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL);
-	names := '{}';
-	expressions := '{}';
-
-	FOR col IN
-		SELECT c.name, c.generated, c.changed_by, array_position(plan.key, c.name) AS key_position,
-			t.atttypid AS type, t.atttypmod AS typmod, format_type(t.atttypid, t.atttypmod) AS type_name,
-			s.attname IS NOT NULL AS given, s.atttypid AS source_type, s.atttypmod AS source_typmod,
-			CASE WHEN t.attcollation <> s.attcollation
-				THEN (SELECT format('%I.%I', n.nspname, l.collname) FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-					  WHERE l.oid = t.attcollation) END AS collation,
-			format('CAST((%s) AS %s)', coalesce(pg_get_expr(d.adbin, d.adrelid), 'NULL'), format_type(t.atttypid, t.atttypmod)) AS default_value
-		FROM snowflake_migrate_internal.plan_columns AS c
-			JOIN pg_attribute AS t ON t.attrelid = plan.relation AND t.attname = c.name
-			LEFT JOIN pg_attrdef AS d ON d.adrelid = plan.relation AND d.adnum = t.attnum
-			LEFT JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = c.name AND s.attnum > 0 AND NOT s.attisdropped
-		WHERE c.run = run_ AND c.no = no_ AND NOT c.generated
-		ORDER BY c.position
-	LOOP
-		value := format('s.%I', col.name);
-		IF NOT col.given THEN
-			CONTINUE WHEN NOT all_columns AND NOT (has_change AND col.changed_by IS NOT NULL);
-			expr := col.default_value;
-		ELSE
-			expr := replace(coalesce(snowflake_migrate_internal.cast(col.source_type, col.source_typmod, col.type, col.typmod),
-									 '(%s)::' || col.type_name), '%s', value)
-				|| coalesce(' COLLATE ' || col.collation, '');
-			plain := expr;
-			cases := '';
-			FOR ref IN
-				SELECT r.*, snowflake_migrate_internal.relation(run_, 'map_' || r.referenced) AS map,
-					CASE WHEN r.condition IS NOT NULL THEN format('s.%I', 'snowflake condition ' || r.id) END AS condition_column
-				FROM snowflake_migrate_internal.plan_references AS r
-				WHERE r.run = run_ AND r.no = no_ AND r.name = col.name ORDER BY r.path DESC NULLS LAST, r.condition NULLS LAST, r.id
-			LOOP
-				IF ref.condition IS NOT NULL THEN
-					inner_columns := inner_columns || format(', (%s) IS TRUE AS %I', ref.condition, 'snowflake condition ' || ref.id);
-				END IF;
-				/* OFFSET 0: the few ids of a value are looked up one by one, by the index, and not in a join with the whole map. */
-				IF ref.path IS NOT NULL THEN
-					mapped := format('snowflake_migrate_internal.document((%s)::jsonb, %L, (SELECT coalesce(jsonb_object_agg(r.o1, r.n1), %L) '
-						'FROM (SELECT DISTINCT snowflake_migrate_internal.json_id(p.part) FROM jsonb_path_query((%s)::jsonb, %L, silent => true) AS p (part)) AS i (id) '
-						'CROSS JOIN LATERAL (SELECT f.o1, f.n1 FROM %s AS f WHERE f.source = %s AND f.o1 = i.id OFFSET 0) AS r), %L)::%s',
-						expr, ref.path, '{}', value, ref.path, ref.map, source_, ref.dangling = 'null', col.type_name);
-					expr := CASE WHEN ref.condition IS NULL THEN mapped
-							ELSE format('CASE WHEN %s THEN %s ELSE %s END', ref.condition_column, mapped, expr) END;
-					CONTINUE;
-				ELSIF ref.elements THEN
-					mapped := format('CASE WHEN %s IS NOT NULL THEN coalesce((SELECT array_agg(%s ORDER BY e.n) '
-						'FROM unnest(%s) WITH ORDINALITY AS e (id, n) LEFT JOIN LATERAL (SELECT f.o1, f.n1 FROM %s AS f WHERE f.source = %s AND f.o1 = e.id OFFSET 0) AS r ON true '
-						'WHERE r.o1 IS NULL OR r.n1 IS NOT NULL), ''{}'') END',
-						value, CASE WHEN ref.dangling = 'keep' THEN 'CASE WHEN r.o1 IS NULL THEN e.id ELSE r.n1 END' ELSE 'r.n1' END,
-						value, ref.map, source_);
-				ELSE
-					/* Only a value for which the condition holds need be an id. */
-					joins := joins || format(' LEFT JOIN %s AS r%s ON r%s.source = %s AND r%s.o1 = %s', ref.map, ref.id, ref.id, source_, ref.id,
-						CASE WHEN ref.condition IS NULL THEN snowflake_migrate_internal.id_of(value, col.source_type)
-							 ELSE format('CASE WHEN %s THEN %s END', ref.condition_column, snowflake_migrate_internal.id_of(value, col.source_type)) END);
-					mapped := CASE WHEN ref.dangling = 'keep'
-						THEN format('CASE WHEN r%s.o1 IS NULL THEN %s ELSE r%s.n1::%s END', ref.id, plain, ref.id, col.type_name)
-						ELSE format('r%s.n1', ref.id) END;
-				END IF;
-				IF col.type NOT IN ('bigint'::regtype, 'bigint[]'::regtype) THEN
-					mapped := format('(%s)::%s', mapped, col.type_name);
-				END IF;
-				IF ref.condition IS NULL THEN
-					expr := mapped;
-				ELSE
-					cases := cases || format(' WHEN %s THEN %s', ref.condition_column, mapped);
-				END IF;
-			END LOOP;
-			IF cases <> '' THEN
-				expr := 'CASE' || cases || ' ELSE ' || expr || ' END';
-			END IF;
-		END IF;
-		IF with_map AND col.key_position IS NOT NULL THEN
-			expr := 'm.n' || col.key_position;
-			IF col.type IN ('smallint'::regtype, 'integer'::regtype) THEN
-				expr := expr || '::' || col.type_name;
-			END IF;
-		END IF;
-		IF has_change AND col.changed_by IS NOT NULL THEN
-			expr := format('coalesce(v.%I, %s)', col.name, expr);
-		END IF;
-		names := names || col.name::text;
-		expressions := expressions || expr;
-	END LOOP;
-
-	origin := snowflake_migrate_internal.only(source_relation);
-	IF inner_columns = '' THEN
-		origin := origin || ' AS s';
-	ELSE
-		origin := format('(SELECT %I.*%s FROM %s AS %I) AS s', (SELECT c.relname FROM pg_class AS c WHERE c.oid = plan.relation), inner_columns,
-						 origin, (SELECT c.relname FROM pg_class AS c WHERE c.oid = plan.relation));
-	END IF;
-	IF with_map THEN
-		map := snowflake_migrate_internal.relation(run_, 'map_' || no_);
-		origin := origin || format(' JOIN %s AS m ON m.source = %s', map, source_)
-			|| (SELECT string_agg(format(' AND m.o%s = %s', k.n, k.value), '' ORDER BY k.n)
-				FROM snowflake_migrate_internal.key_values(plan.relation, source_relation, plan.key) AS k);
-		IF has_change THEN
-			origin := origin || format(' LEFT JOIN %s AS v ON v.source = %s', snowflake_migrate_internal.relation(run_, 'change_' || no_), source_)
-				|| (SELECT string_agg(format(' AND v.o%s = m.o%s', k.n, k.n), '' ORDER BY k.n)
-					FROM generate_subscripts(plan.key, 1) AS k (n));
-		END IF;
-	END IF;
-	origin := origin || joins;
-END
+	SELECT coalesce(array_agg(c.name::text ORDER BY c.n), '{}'),
+		coalesce(array_agg(e.expression ORDER BY c.n), '{}'),
+		snowflake_migrate_internal.rows_origin(run_, no_, source_, with_map)
+	FROM snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
+		CROSS JOIN LATERAL (
+			SELECT CASE
+				WHEN with_map AND c.key_position IS NOT NULL
+					THEN 'm.n' || c.key_position
+						|| CASE WHEN c.type IN ('smallint', 'integer') THEN '::' || c.type ELSE '' END
+				WHEN c.given IS NULL THEN c.default_value
+				ELSE snowflake_migrate_internal.referring_value(run_, no_, source_, c.name, c.given, c.type) END
+		) AS v (value)
+		CROSS JOIN LATERAL (
+			SELECT CASE WHEN with_map AND c.changed_by IS NOT NULL THEN format('coalesce(v.%I, %s)', c.name, v.value)
+				ELSE v.value END
+		) AS e (expression)
+	WHERE c.given IS NOT NULL OR all_columns OR with_map AND c.changed_by IS NOT NULL
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the parts of a query for rows as they become';
@@ -406,8 +535,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN count(a.attname) = 0 THEN rows
 			ELSE format('SELECT %I.*, %s FROM (%s) AS %I', c.relname,
-						string_agg(format('(%s) AS %I', pg_get_expr(d.adbin, d.adrelid), a.attname), ', ' ORDER BY a.attnum)
-							FILTER (WHERE a.attname IS NOT NULL),
+						string_agg(format('(%s) AS %I', pg_get_expr(d.adbin, d.adrelid), a.attname), ', '
+								   ORDER BY a.attnum) FILTER (WHERE a.attname IS NOT NULL),
 						rows, c.relname) END
 	FROM pg_class AS c
 		LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attgenerated <> '' AND NOT a.attisdropped
@@ -419,8 +548,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds generated columns to a query';
 
 /*
- * A query for the rows of one table of one source as they become, with all columns.  Of a table with a key, "merge o1" .. are the
- * source's key, "merge n1" .. the target's, then "merge action" and "merge tries", how often a policy has changed the row.
+ * A query for the rows of one table of one source as they become, with all columns.  Of a table with a key, "merge o1"
+ * .. are the source's key, "merge n1" .. the target's, then "merge action" and "merge tries", how often a policy has
+ * changed the row.
  */
 CREATE FUNCTION snowflake_migrate_internal.rows(run_ bigint, no_ int, source_ int) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -429,13 +559,13 @@ AS $$
 		format('SELECT %s FROM %s',
 			concat_ws(', ',
 				CASE WHEN t.kind <> 'none' THEN
-					(SELECT string_agg(format('m.o%s AS "merge o%s", m.n%s AS "merge n%s"', n, n, n, n), ', ' ORDER BY n)
-					 FROM generate_subscripts(t.key, 1) AS n)
-					|| ', m.action AS "merge action"'
+					snowflake_migrate_internal.key_list('m.o# AS "merge o#", m.n# AS "merge n#"', t.key)
+					|| ', m.action AS "merge action", '
 					|| CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 										 WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
-						THEN ', coalesce(v.tries, 0) AS "merge tries"' ELSE ', 0 AS "merge tries"' END END,
-				(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ') FROM unnest(p.names, p.expressions) AS e (name, expression))),
+						THEN 'coalesce(v.tries, 0)' ELSE '0' END || ' AS "merge tries"' END,
+				(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
+				 FROM unnest(p.names, p.expressions) AS e (name, expression))),
 			p.origin))
 	FROM snowflake_migrate_internal.plan_tables AS t,
 		snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
