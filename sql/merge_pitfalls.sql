@@ -285,6 +285,20 @@ SELECT rating, place FROM t.ladder ORDER BY place;
 CALL snowflake_migrate.rollback(last());
 SELECT count(*) FROM t.ladder;
 
+-- a domain whose CHECK has the word VALUE in a text
+SELECT forget();
+CREATE DOMAIN o.tag AS text CHECK (VALUE !~ 'VALUE');
+CREATE TABLE t.tags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tag o.tag CONSTRAINT tt UNIQUE);
+CREATE TABLE a.tags (id int PRIMARY KEY, tag o.tag);
+INSERT INTO t.tags VALUES (1, 'tag'); INSERT INTO a.tags VALUES (1, 'tag');
+SELECT snowflake_migrate.declare_policy('t.tags', 'tt', 'suffix');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT tag FROM t.tags ORDER BY tag;
+
+-- an element of what is no array
+SELECT snowflake_migrate_internal.document('{"slot": 7}', '$.slot[0]', '{"7": 8}', false) AS zero,
+	snowflake_migrate_internal.document('{"slot": 7}', '$.slot[1]', '{"7": 8}', false) AS one;
+
 -- a rollback looks for newer rows again, before it goes on and in each batch
 SELECT forget();
 CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

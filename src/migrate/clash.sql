@@ -1,12 +1,15 @@
 /*
  * What becomes of rows that clash: two that can't both be in the target, as a unique constraint or index says.
  *
- * resolve() looks at one constraint: find_clashes() puts the rows that clash into a temporary table, and the function of the
- * constraint's policy (policy_NAME) writes what becomes of them into the map, or into what changes.  To add a policy, write its
- * function, call it from resolve(), and let declare_policy() know it.
+ * resolve() looks at one constraint: find_clashes() puts the rows that clash into a temporary table, and the function
+ * of the constraint's policy (policy_NAME) writes what becomes of them into the map, or into what changes.  To add a
+ * policy, write its function, call it from resolve(), and let declare_policy() know it.
  */
 
-/* A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are in it. */
+/*
+ * A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are
+ * in it.
+ */
 CREATE FUNCTION snowflake_migrate_internal.unique(
 	run_ bigint,
 	no_ int,
@@ -23,7 +26,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT u.* FROM (
 		SELECT x.relname,
-			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true) || ')' ORDER BY n) FROM generate_series(1, i.indnkeyatts) AS n),
+			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true) || ')' ORDER BY n)
+			 FROM generate_series(1, i.indnkeyatts) AS n),
 			(SELECT array_agg(format('OPERATOR(%I.%s)', s.nspname, p.oprname) ORDER BY k.n)
 			 FROM unnest(i.indclass) WITH ORDINALITY AS k (opclass, n)
 				JOIN pg_opclass AS c ON c.oid = k.opclass
@@ -42,10 +46,13 @@ AS $$
 			JOIN pg_index AS i ON i.indrelid = t.relation AND i.indisunique AND i.indislive
 			JOIN pg_class AS x ON x.oid = i.indexrelid
 			CROSS JOIN LATERAL (
-				SELECT i.indexprs IS NULL AND i.indpred IS NULL
-					AND ARRAY(SELECT a.attname FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS c (attnum, n)
-							  JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = c.attnum ORDER BY c.n) = t.key) AS k (is_key)
-			LEFT JOIN snowflake_migrate.declared_policies AS p ON p.relation = t.relation AND p.constraint_name = x.relname
+				SELECT i.indexprs IS NULL AND i.indpred IS NULL AND t.key = ARRAY(
+					SELECT a.attname
+					FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS c (attnum, n)
+						JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = c.attnum
+					ORDER BY c.n)) AS k (is_key)
+			LEFT JOIN snowflake_migrate.declared_policies AS p
+				ON p.relation = t.relation AND p.constraint_name = x.relname
 		WHERE t.run = run_ AND t.no = no_
 		UNION ALL
 		SELECT 'natural key', (SELECT array_agg(quote_ident(n)) FROM unnest(t.natural_key) AS n),
@@ -73,11 +80,14 @@ CREATE FUNCTION snowflake_migrate_internal.checks(
 	OUT expression text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT c.conname, (SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (c.conkey)),
+	SELECT c.conname,
+		(SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (c.conkey)),
 		pg_get_expr(c.conbin, c.conrelid)
 	FROM pg_constraint AS c WHERE c.conrelid = relation AND c.contype = 'c'
 	UNION ALL
-	SELECT c.conname, ARRAY[a.attname], regexp_replace(pg_get_expr(c.conbin, 0), '\mVALUE\M', quote_ident(a.attname), 'g')
+	/* That of a domain calls the column VALUE. */
+	SELECT c.conname, ARRAY[a.attname],
+		format('(SELECT %s FROM (SELECT %I AS value) AS d)', pg_get_expr(c.conbin, 0), a.attname)
 	FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid AND c.contype = 'c'
 	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
 $$;
@@ -101,13 +111,13 @@ DECLARE
 	same_values text;
 BEGIN
 	SELECT names || constraint_ || jsonb_build_object(
-			'kind', t.kind,
 			'accept', t.accept,
 			'natural_key', array_to_string(t.natural_key, ', '),
 			'old_changed', 'old ' || (constraint_ ->> 'changed'),
 			'indexed', coalesce(constraint_ ->> 'predicate', 'true'),
 			'values', (SELECT string_agg(format('%s AS e%s', e.expression, e.n), ', ' ORDER BY e.n)
-					   FROM jsonb_array_elements_text(constraint_ -> 'expressions') WITH ORDINALITY AS e (expression, n)))
+					   FROM jsonb_array_elements_text(constraint_ -> 'expressions')
+						WITH ORDINALITY AS e (expression, n)))
 		INTO STRICT names
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.no = no_;
@@ -119,7 +129,8 @@ BEGIN
 			)$query$, names),
 		/* Records take nulls as equal, and can be hashed. */
 		'same', CASE WHEN (names ->> 'distinct_nulls')::boolean THEN same_values
-			ELSE snowflake_migrate_internal.fill('ROW ({t.e#})::record OPERATOR(pg_catalog.=) ROW ({w.e#})::record', names) END,
+			ELSE snowflake_migrate_internal.fill(
+				'ROW ({t.e#})::record OPERATOR(pg_catalog.=) ROW ({w.e#})::record', names) END,
 		'compared', CASE WHEN (names ->> 'distinct_nulls')::boolean
 			THEN snowflake_migrate_internal.fill('ROW ({c.e#}) IS NOT NULL', names) ELSE 'true' END);
 END
@@ -128,8 +139,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.constraint_names(bigint, int, jso
 	IS 'for snowflake_migrate.merge()''s own use: the names in the queries about a unique constraint';
 
 /*
- * The same with the sources' rows, as long as there are sources: become, the rows as they become, and wanted, as the constraint sees
- * them: source, o1 .., n1 .., action, tries, e1 ..
+ * The same with the sources' rows, as long as there are sources: become, the rows as they become, and wanted, as the
+ * constraint sees them: source, o1 .., n1 .., action, tries, e1 ..
  */
 CREATE FUNCTION snowflake_migrate_internal.wanted_names(run_ bigint, no_ int, constraint_ jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -150,14 +161,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.wanted_names(bigint, int, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the same, with the rows of the sources';
 
 /*
- * Finds the rows that clash in one unique constraint, with the target's rows or with those of other sources.  Returns how many, and
- * where there are any, puts them into the temporary table snowflake_merge_clash: the columns of wanted, place (who comes first of
- * those that want the same), first_source and w1 .. (the first one's source and new key), and t1 .. (the target's row, or null).
+ * Finds the rows that clash in one unique constraint, with the target's rows or with those of other sources.  Returns
+ * how many, and where there are any, puts them into the temporary table snowflake_merge_clash: the columns of wanted,
+ * place (who comes first of those that want the same), first_source and w1 .. (the first one's source and new key),
+ * and t1 .. (the target's row, or null).
  *
  * Who was there first: the target's row, then those that no policy has changed, in the order of the sources.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_clashes(names jsonb) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	total bigint;
@@ -193,16 +206,23 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_clashes(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the rows that clash in a unique constraint';
 
 /* Adds an error about one unique constraint to the report. */
-CREATE FUNCTION snowflake_migrate_internal.find_in_constraint(names jsonb, problem text, count bigint, advice text) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.find_in_constraint(
+	names jsonb,
+	problem text,
+	count bigint,
+	advice text) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', NULL, names ->> 'table', names ->> 'label',
-										   problem, count, names ->> 'remark', advice)
+	SELECT snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', NULL,
+		names ->> 'table', names ->> 'label', problem, count, names ->> 'remark', advice)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_in_constraint(jsonb, text, bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds an error about a unique constraint to the report';
 
-/* The foreign keys that lead to a table by other columns than its key, and would be left behind by rows that are not copied. */
+/*
+ * The foreign keys that lead to a table by other columns than its key, and would be left behind by rows that are not
+ * copied.
+ */
 CREATE FUNCTION snowflake_migrate_internal.left_behind(names jsonb) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -211,15 +231,20 @@ AS $$
 		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0 AND f.confrelid = t.relation
 		CROSS JOIN LATERAL (
 			SELECT array_agg(a.attname) AS columns
-			FROM unnest(f.confkey) AS k (attnum) JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = k.attnum) AS c
-	WHERE t.run = (left_behind.names ->> 'run')::bigint AND t.no = (left_behind.names ->> 'no')::int AND NOT c.columns <@ t.key
+			FROM unnest(f.confkey) AS k (attnum)
+				JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = k.attnum) AS c
+	WHERE t.run = (left_behind.names ->> 'run')::bigint AND t.no = (left_behind.names ->> 'no')::int
+		AND NOT c.columns <@ t.key
 		/* With the key among them, they follow it. */
 		AND NOT (t.kind = 'id' AND t.key <@ c.columns)
 		AND (names ->> 'policy' = 'keep_source' OR EXISTS (
-				SELECT FROM snowflake_migrate_internal.plan_tables AS o JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+				SELECT
+				FROM snowflake_migrate_internal.plan_tables AS o
+					JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 				WHERE o.run = t.run AND o.relation = coalesce(pg_partition_root(f.conrelid), f.conrelid)))
 		/* If their values are those that clash, they lead to the row that stays. */
-		AND (names ->> 'policy' = 'skip' OR NOT (SELECT array_agg('(' || quote_ident(n) || ')') FROM unnest(c.columns) AS n)
+		AND (names ->> 'policy' = 'skip'
+			 OR NOT (SELECT array_agg('(' || quote_ident(n) || ')') FROM unnest(c.columns) AS n)
 				<@ ARRAY(SELECT jsonb_array_elements_text(names -> 'expressions')))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.left_behind(jsonb)
@@ -231,7 +256,8 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	table_ CONSTANT oid := (names ->> 'oid')::oid;
-	declared CONSTANT boolean := EXISTS (SELECT FROM snowflake_migrate.declared_references AS r WHERE r.referenced = table_);
+	declared CONSTANT boolean := EXISTS (
+		SELECT FROM snowflake_migrate.declared_references AS r WHERE r.referenced = table_);
 	foreign_keys CONSTANT text := snowflake_migrate_internal.left_behind(names);
 	moved bigint;
 BEGIN
@@ -243,9 +269,10 @@ BEGIN
 	IF names ->> 'policy' = 'skip' THEN
 		IF names ->> 'kind' = 'key' AND declared THEN
 			PERFORM snowflake_migrate_internal.find_in_constraint(names,
-				'rows are skipped to which declared references lead that are not renumbered', total, 'Choose another policy.');
+				'rows are skipped to which declared references lead that are not renumbered', total,
+				'Choose another policy.');
 		END IF;
-	/* Rows that refer to a key of several columns, or to one that is a reference itself, find its columns each by itself. */
+	/* Rows that refer to a key of several columns, or to one that is a reference, find each of its columns by itself. */
 	ELSIF names ->> 'kind' = 'key'
 		AND (declared OR EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = table_)) THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
@@ -264,11 +291,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_followers(jsonb, bigint)
 	IS 'for snowflake_migrate.merge()''s own use: what would not follow rows that clash';
 
 /*
- * Writes into the map what becomes of the rows that clash: the key {became} and the {action}, in terms of m (the map) and c (the
- * clash).  What stood for one of these rows, and not for a row of the target, stands for what it became, with {others_action}.
+ * Writes into the map what becomes of the rows that clash: the key {became} and the {action}, in terms of m (the map)
+ * and c (the clash).  What stood for one of these rows, and not for a row of the target, stands for what it became,
+ * with {others_action}.
  */
 CREATE FUNCTION snowflake_migrate_internal.set_clashing(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
@@ -282,7 +311,8 @@ BEGIN
 		SET ({n#}, action) = ROW ({became}, {others_action})
 		FROM pg_temp.snowflake_merge_clash AS c
 		WHERE m.action IN ('m', 'k') AND ({m.n#}) = ({c.n#})
-			AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x WHERE x.source = m.source AND ({m.o#}) = ({x.o#}))
+			AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x
+							WHERE x.source = m.source AND ({m.o#}) = ({x.o#}))
 			AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({c.n#}))
 	$query$, names);
 END
@@ -292,7 +322,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.set_clashing(jsonb)
 
 /* Puts on record what the rows that clash became, {new_key} as text. */
 CREATE FUNCTION snowflake_migrate_internal.record_clashing(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
@@ -307,7 +338,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_clashing(jsonb)
 
 /* Without a policy, and where new ids did not help: the merge is refused. */
 CREATE FUNCTION snowflake_migrate_internal.policy_error(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	find record;
@@ -316,7 +348,8 @@ BEGIN
 		SELECT ({'sources'}::name[])[x.source] AS source, count(*) AS count,
 			string_agg(x.example, '; ' ORDER BY x.n) FILTER (WHERE x.n <= 3) AS example
 		FROM (
-			SELECT c.source, row_number() OVER (PARTITION BY c.source ORDER BY {c.o#}) AS n, concat_ws(', ', {c.e#}) AS example
+			SELECT c.source, row_number() OVER (PARTITION BY c.source ORDER BY {c.o#}) AS n,
+				concat_ws(', ', {c.e#}) AS example
 			FROM pg_temp.snowflake_merge_clash AS c
 		) AS x
 		GROUP BY x.source
@@ -330,18 +363,21 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.policy_error(jsonb) IS 'for snowflake_migrate.merge()''s own use: rows clash';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_error(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: rows clash';
 
 /* The modes match and same_id: a row is the one that was there first. */
 CREATE FUNCTION snowflake_migrate_internal.policy_match(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	duplicates bigint;
 	of_natural_key CONSTANT jsonb := names || jsonb_build_object('label', names ->> 'natural_key');
 BEGIN
 	IF names ->> 'policy' = 'match' AND NOT names -> 'accept' ? 'duplicates' THEN
-		SELECT count(*) INTO duplicates FROM pg_temp.snowflake_merge_clash AS c WHERE c.place > 1 AND c.first_source = c.source;
+		SELECT count(*) INTO duplicates FROM pg_temp.snowflake_merge_clash AS c
+			WHERE c.place > 1 AND c.first_source = c.source;
 		IF duplicates > 0 THEN
 			PERFORM snowflake_migrate_internal.find_in_constraint(of_natural_key,
 				'the natural key is not unique in a source', duplicates, 'Choose other columns, or accept duplicates.');
@@ -351,14 +387,18 @@ BEGIN
 		$query$, names) INTO duplicates;
 		IF duplicates > 0 THEN
 			PERFORM snowflake_migrate_internal.find_in_constraint(of_natural_key || '{"remark": null}',
-				'the natural key is not unique in the target', duplicates, 'Choose other columns, or accept duplicates.');
+				'the natural key is not unique in the target', duplicates,
+				'Choose other columns, or accept duplicates.');
 		END IF;
 	END IF;
 	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
-		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names), 'action', '''m''', 'others_action', 'm.action'));
+		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names),
+		'action', '''m''',
+		'others_action', 'm.action'));
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.policy_match(jsonb) IS 'for snowflake_migrate.merge()''s own use: equal rows become one';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_match(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: equal rows become one';
 
 /* The row that was there first stays. */
 CREATE FUNCTION snowflake_migrate_internal.policy_keep_target(names jsonb) RETURNS void
@@ -366,12 +406,15 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 BEGIN
 	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
-		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names), 'action', '''k''', 'others_action', '''k'''));
+		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names),
+		'action', '''k''',
+		'others_action', '''k'''));
 	PERFORM snowflake_migrate_internal.record_clashing(names || jsonb_build_object(
 		'new_key', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)::text}', names)));
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_target(jsonb) IS 'for snowflake_migrate.merge()''s own use: keep_target';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_target(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: keep_target';
 
 /* The source's row takes the place of the target's: the first of those that want it, once. */
 CREATE FUNCTION snowflake_migrate_internal.policy_keep_source(names jsonb) RETURNS void
@@ -383,7 +426,8 @@ BEGIN
 		'action', snowflake_migrate_internal.fill($query$
 				CASE WHEN c.place = 1 AND c.t1 IS NOT NULL AND NOT EXISTS (
 						SELECT FROM {map} AS o
-						WHERE o.action = 'r' AND ({o.n#}) = ({c.t#}) AND NOT (o.source = c.source AND ({o.o#}) = ({c.o#})))
+						WHERE o.action = 'r' AND ({o.n#}) = ({c.t#})
+							AND NOT (o.source = c.source AND ({o.o#}) = ({c.o#})))
 					THEN 'r' ELSE 'k' END
 			$query$, names),
 		'others_action', '''k'''));
@@ -391,7 +435,8 @@ BEGIN
 		'new_key', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)::text}', names)));
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_source(jsonb) IS 'for snowflake_migrate.merge()''s own use: keep_source';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_source(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: keep_source';
 
 /* Rows that clash do not come; dangling() sees to the rows that must refer to them. */
 CREATE FUNCTION snowflake_migrate_internal.policy_skip(names jsonb) RETURNS void
@@ -406,11 +451,13 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.policy_skip(jsonb) IS 'for snowflake_migrate.merge()''s own use: skip';
 
 /*
- * A suffix, and a number from the second try on, makes a text unique; it is shortened until it fits and passes the CHECKs.  Rows
- * that would get the same value are told apart at once, by the number that a further try would append.  Returns how many got one.
+ * A suffix, and a number from the second try on, makes a text unique; it is shortened until it fits and passes the
+ * CHECKs.  Rows that would get the same value are told apart at once, by the number that a further try would append.
+ * Returns how many got one.
  */
 CREATE FUNCTION snowflake_migrate_internal.policy_suffix(names jsonb) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	table_ CONSTANT oid := (names ->> 'oid')::oid;
@@ -451,19 +498,25 @@ BEGIN
 		'limit', coalesce(length_limit::text, 'NULL::int'),
 		'valid', coalesce((SELECT string_agg(format('(%s) IS NOT FALSE', k.expression), ' AND ')
 						   FROM snowflake_migrate_internal.checks(table_) AS k WHERE changed = ANY (k.names)), 'true'),
-		'columns', (SELECT string_agg(format(CASE WHEN c.name = changed THEN 'left(y."merge former", n) || b.suffix AS %I'
-											 ELSE 'y.%I' END, c.name), ', ')
+		'columns', (SELECT string_agg(format(
+						CASE WHEN c.name = changed THEN 'left(y."merge former", n) || b.suffix AS %I' ELSE 'y.%I' END,
+						c.name), ', ')
 					FROM snowflake_migrate_internal.plan_columns AS c
 					WHERE c.run = (names ->> 'run')::bigint AND c.no = (names ->> 'no')::int)));
 	GET DIAGNOSTICS done = ROW_COUNT;
 	RETURN done;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.policy_suffix(jsonb) IS 'for snowflake_migrate.merge()''s own use: suffix';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_suffix(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: suffix';
 
-/* Does what the policy of one unique constraint says with the rows that clash in it.  Returns how many rows it changed. */
+/*
+ * Does what the policy of one unique constraint says with the rows that clash in it.  Returns how many rows it
+ * changed.
+ */
 CREATE FUNCTION snowflake_migrate_internal.resolve(run_ bigint, no_ int, constraint_ jsonb) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_);
@@ -474,7 +527,9 @@ BEGIN
 	IF total = 0 THEN
 		RETURN 0;
 	END IF;
-	EXECUTE snowflake_migrate_internal.fill('SELECT concat_ws('', '', {c.e#}) FROM pg_temp.snowflake_merge_clash AS c', names) INTO remark;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT concat_ws(', ', {c.e#}) FROM pg_temp.snowflake_merge_clash AS c
+	$query$, names) INTO remark;
 	names := names || jsonb_build_object('remark', remark);
 	CASE names ->> 'policy'
 	WHEN 'error', 'renumber' THEN
@@ -508,9 +563,13 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.resolve(bigint, int, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: what becomes of the rows that clash in one unique constraint';
 
-/* The target's ranks before and after, to be put in force when copying begins, and put back; and what ranks became, for people. */
+/*
+ * The target's ranks before and after, to be put in force when copying begins, and put back; and what ranks became,
+ * for people.
+ */
 CREATE FUNCTION snowflake_migrate_internal.record_ranks(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
@@ -543,7 +602,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_ranks(jsonb)
 
 /* Ranks are numbered anew over the rows of the target and of all sources: rank_NO has what becomes of the target's. */
 CREATE FUNCTION snowflake_migrate_internal.policy_rerank(run_ bigint, no_ int, constraint_ jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -552,7 +612,8 @@ BEGIN
 	names := names || jsonb_build_object(
 		'columns', (SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position)
 					FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = no_),
-		'partition', (SELECT coalesce('PARTITION BY ' || string_agg(e, ', '), '') FROM jsonb_array_elements_text(names -> 'expressions') AS e
+		'partition', (SELECT coalesce('PARTITION BY ' || string_agg(e, ', '), '')
+					  FROM jsonb_array_elements_text(names -> 'expressions') AS e
 					  WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'));
 	IF to_regclass('pg_temp.snowflake_merge_rank') IS NOT NULL THEN
 		DROP TABLE pg_temp.snowflake_merge_rank;
@@ -583,4 +644,5 @@ BEGIN
 	PERFORM snowflake_migrate_internal.record_ranks(names);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.policy_rerank(bigint, int, jsonb) IS 'for snowflake_migrate.merge()''s own use: rerank';
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_rerank(bigint, int, jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: rerank';

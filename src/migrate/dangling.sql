@@ -1,14 +1,16 @@
 /*
- * References that lead nowhere: to a row that the source does not have, or to one that is skipped.  Of the former, the declaration
- * says what becomes.  Of the latter, a row that must refer to it is skipped too, and one that need not loses the reference.
+ * References that lead nowhere: to a row that the source does not have, or to one that is skipped.  Of the former,
+ * the declaration says what becomes.  Of the latter, a row that must refer to it is skipped too, and one that need
+ * not loses the reference.
  *
- * The queries read the rows of one source as rows_parts() gives them: s is the source's row, m its entry in the map, rID the entry
- * that a reference leads to.
+ * The queries read the rows of one source as rows_parts() gives them: s is the source's row, m its entry in the map,
+ * rID the entry that a reference leads to.
  */
 
 /* Skips the rows of a query ({gone}: what follows FROM) that are still to be copied.  Returns how many. */
 CREATE FUNCTION snowflake_migrate_internal.skip_rows(names jsonb, object name, gone text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	done bigint;
@@ -31,9 +33,30 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.skip_rows(jsonb, name, text)
 	IS 'for snowflake_migrate.merge()''s own use: skips rows of a source';
 
+/* The rows of a source whose reference dangles, as what follows FROM in a query. */
+CREATE FUNCTION snowflake_migrate_internal.lost_rows(names jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.fill(CASE
+		WHEN names ->> 'path' IS NOT NULL THEN $query$
+				{origin}, jsonb_path_query(({value})::jsonb, {'path'}, silent => true) AS p (part),
+					snowflake_migrate_internal.json_id(p.part) AS e (id)
+				WHERE e.id IS NOT NULL
+					AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){and_holds}
+			$query$
+		WHEN names -> 'elements' = 'true' THEN $query$
+				{origin}, unnest({value}) AS e (id)
+				WHERE e.id IS NOT NULL
+					AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){and_holds}
+			$query$
+		ELSE '{origin} WHERE {value} IS NOT NULL AND r{id}.o1 IS NULL{and_holds}' END, names)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.lost_rows(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: rows whose reference dangles';
+
 /*
- * The references of one table of one source, each with the names for the queries about it.  There, lost is what follows FROM in a
- * query for the rows whose reference dangles, and lost_value what they refer to.
+ * The references of one table of one source, each with the names for the queries about it: parent is the table that
+ * it leads to, becomes what the value becomes, lost and lost_value the rows whose reference dangles.
  */
 CREATE FUNCTION snowflake_migrate_internal.reference_names(run_ bigint, no_ int, source_ int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -45,58 +68,38 @@ AS $$
 		WHERE t.run = run_ AND t.no = no_
 	),
 	ref AS (
-		SELECT r.id, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		SELECT r.id, to_jsonb(r) || snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 				'source', source_,
 				'source_name', u.sources[source_],
-				'kind', t.kind,
-				'old_key', CASE t.kind WHEN 'none' THEN 'NULL::text' ELSE snowflake_migrate_internal.key_text('m.o#', t.key) END,
 				'origin', q.origin,
-				'id', r.id,
 				'column', r.name,
 				'becomes', q.expressions[array_position(q.names, r.name::text)],
 				'value', format('s.%I', r.name),
-				'elements', r.elements,
-				'path', r.path,
-				'dangling', r.dangling,
-				'condition', r.condition,
-				'holds', CASE WHEN r.condition IS NULL THEN '' ELSE format(' AND s.%I', 'snowflake condition ' || r.id) END,
+				'lost_value', CASE WHEN i.is_plain THEN format('s.%I', r.name) ELSE 'e.id' END,
+				'and_holds', coalesce(' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition), ''),
 				'parent', p.relation::text,
 				'parent_map', snowflake_migrate_internal.relation(run_, 'map_' || r.referenced),
-				'is_plain', r.path IS NULL AND NOT r.elements,
-				'not_null', a.attnotnull AND r.path IS NULL AND NOT r.elements,
+				'not_null', a.attnotnull AND i.is_plain,
 				/* Where the source has the same foreign key, none dangles. */
-				'is_checked', r.path IS NULL AND NOT r.elements AND p.mode <> 'ignore' AND EXISTS (
+				'is_checked', i.is_plain AND p.mode <> 'ignore' AND EXISTS (
 					SELECT FROM pg_constraint AS f
+						JOIN pg_attribute AS k ON k.attrelid = f.confrelid AND k.attname = p.key[1]
 					WHERE f.contype = 'f' AND f.convalidated AND f.conrelid = s.relation AND f.confrelid = ps.relation
-						AND f.conkey = ARRAY[b.attnum]
-						AND f.confkey = ARRAY[(SELECT k.attnum FROM pg_attribute AS k
-											   WHERE k.attrelid = ps.relation AND k.attname = p.key[1])])) AS names
+						AND f.conkey = ARRAY[b.attnum] AND f.confkey = ARRAY[k.attnum])) AS names
 		FROM snowflake_migrate_internal.plan_references AS r
-			JOIN snowflake_migrate.runs AS u ON u.run = run_
-			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = no_
+			JOIN snowflake_migrate.runs AS u USING (run)
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = r.referenced
-			JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = no_ AND s.source = source_
-			LEFT JOIN snowflake_migrate_internal.plan_sources AS ps ON ps.run = run_ AND ps.no = r.referenced AND ps.source = source_
+			LEFT JOIN snowflake_migrate_internal.plan_sources AS ps
+				ON ps.run = run_ AND ps.no = r.referenced AND ps.source = source_
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = r.name
 			JOIN pg_attribute AS b ON b.attrelid = s.relation AND b.attname = r.name AND NOT b.attisdropped
+			CROSS JOIN LATERAL (SELECT r.path IS NULL AND NOT r.elements) AS i (is_plain)
 			CROSS JOIN q
-		WHERE r.run = run_ AND r.no = no_
+		WHERE r.run = run_ AND r.no = no_ AND s.source = source_
 	)
-	SELECT ref.names || jsonb_build_object(
-		'lost_value', CASE WHEN ref.names -> 'is_plain' = 'true' THEN ref.names ->> 'value' ELSE 'e.id' END,
-		'lost', snowflake_migrate_internal.fill(
-			CASE WHEN ref.names ->> 'path' IS NOT NULL THEN $query$
-					{origin}, jsonb_path_query(({value})::jsonb, {'path'}, silent => true) AS p (part),
-						snowflake_migrate_internal.json_id(p.part) AS e (id)
-					WHERE e.id IS NOT NULL
-						AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){holds}
-				$query$
-				WHEN ref.names -> 'elements' = 'true' THEN $query$
-					{origin}, unnest({value}) AS e (id)
-					WHERE e.id IS NOT NULL
-						AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){holds}
-				$query$
-				ELSE '{origin} WHERE {value} IS NOT NULL AND r{id}.o1 IS NULL{holds}' END, ref.names))
+	SELECT ref.names || jsonb_build_object('lost', snowflake_migrate_internal.lost_rows(ref.names))
 	FROM ref
 	ORDER BY ref.id
 $$;
@@ -105,7 +108,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.reference_names(bigint, int, int)
 
 /* Arrays and documents that could not be written again with other ids. */
 CREATE FUNCTION snowflake_migrate_internal.check_form(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	found bigint;
@@ -113,7 +117,9 @@ DECLARE
 BEGIN
 	IF names -> 'elements' = 'true' AND names ->> 'kind' <> 'none' THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({old_key}) FROM {origin} WHERE array_ndims({value}) > 1 OR array_lower({value}, 1) <> 1
+			SELECT count(*), min({m.o#::text})
+			FROM {origin}
+			WHERE array_ndims({value}) > 1 OR array_lower({value}, 1) <> 1
 		$query$, names) INTO found, example;
 		IF found > 0 THEN
 			PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error',
@@ -134,7 +140,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_form(jsonb)
 
 /* References whose row the source does not have.  Returns how many rows are skipped. */
 CREATE FUNCTION snowflake_migrate_internal.find_dangling(names jsonb) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	dangling CONSTANT text := names ->> 'dangling';
@@ -146,7 +153,8 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*), string_agg(x.example, '; ') FILTER (WHERE x.n <= 3)
 		FROM (
-			SELECT concat_ws(': ', {old_key}, {lost_value}) AS example, row_number() OVER (ORDER BY {lost_value}) AS n
+			SELECT concat_ws(': ', {m.o#::text}, {lost_value}) AS example,
+				row_number() OVER (ORDER BY {lost_value}) AS n
 			FROM {lost}
 		) AS x
 	$query$, names) INTO found, example;
@@ -166,9 +174,9 @@ BEGIN
 				ELSE '' END,
 		found, example,
 		CASE WHEN dangling = 'error'
-			THEN format('Declare what becomes of them, for example: SELECT %s(%L, %L, %L, %L, %L, ''null'');',
-						'snowflake_migrate.declare_reference', names ->> 'table', names ->> 'column', names ->> 'parent',
-						names ->> 'condition', names ->> 'path') END);
+			THEN 'Declare what becomes of them, for example: SELECT snowflake_migrate.declare_reference('
+				|| snowflake_migrate_internal.fill(
+						$query${'table'}, {'column'}, {'parent'}, {'condition'}, {'path'}, 'null');$query$, names) END);
 	IF dangling = 'skip' AND has_key THEN
 		RETURN snowflake_migrate_internal.skip_rows(names, names ->> 'column', names ->> 'lost');
 	END IF;
@@ -196,10 +204,12 @@ COMMENT ON FUNCTION snowflake_migrate_internal.any_skipped(text, int)
 
 /* Rows that must refer to rows that are skipped.  Returns how many of them are skipped, too. */
 CREATE FUNCTION snowflake_migrate_internal.skip_followers(names jsonb) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	lost CONSTANT text := snowflake_migrate_internal.fill('{origin} WHERE r{id}.o1 IS NOT NULL AND r{id}.n1 IS NULL', names);
+	lost CONSTANT text := snowflake_migrate_internal.fill(
+		'{origin} WHERE r{id}.o1 IS NOT NULL AND r{id}.n1 IS NULL', names);
 	found bigint;
 BEGIN
 	IF names ->> 'kind' <> 'none' THEN
@@ -209,7 +219,8 @@ BEGIN
 	IF found > 0 THEN
 		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error',
 			names ->> 'source_name', names ->> 'table', names ->> 'column',
-			format('rows must refer to rows of %s that are skipped, and of a table without a key no rows can be skipped', names ->> 'parent'),
+			format('rows must refer to rows of %s that are skipped, '
+				   'and of a table without a key no rows can be skipped', names ->> 'parent'),
 			found, NULL, 'Choose another policy.');
 	END IF;
 	RETURN 0;
@@ -219,16 +230,18 @@ COMMENT ON FUNCTION snowflake_migrate_internal.skip_followers(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: rows that must refer to rows that are skipped';
 
 /*
- * Rows that refer, by a foreign key, to a skipped row whose key is not renumbered: the values of their columns do not tell.  Returns
- * how many are skipped.
+ * Rows that refer, by a foreign key, to a skipped row whose key is not renumbered: the values of their columns do not
+ * tell.  Returns how many are skipped.
  */
 CREATE FUNCTION snowflake_migrate_internal.skip_key_followers(run_ bigint, no_ int, source_ int) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'source', source_, 'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_));
+		'source', source_,
+		'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_));
 	fk record;
 	skipped bigint := 0;
 BEGIN
@@ -237,7 +250,7 @@ BEGIN
 			(SELECT array_agg(a.attname ORDER BY array_position(p.key, b.attname))
 			 FROM unnest(c.conkey, c.confkey) AS k (attnum, parent_attnum)
 				JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.attnum
-				JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum) AS columns,
+				JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum) AS key,
 			q.origin
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN pg_constraint AS c ON c.contype = 'f' AND c.conparentid = 0
@@ -251,9 +264,12 @@ BEGIN
 							JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.attnum)
 	LOOP
 		CONTINUE WHEN NOT snowflake_migrate_internal.any_skipped(fk.parent_map, source_);
-		skipped := skipped + snowflake_migrate_internal.skip_rows(names, fk.conname, snowflake_migrate_internal.fill($query$
-				{origin} JOIN {parent_map} AS f ON f.source = {source} AND f.action = 's' AND ({f.o#}) = ({s.@}) WHERE true
-			$query$, jsonb_build_object('origin', fk.origin, 'parent_map', fk.parent_map, 'source', source_, 'key', fk.columns)));
+		skipped := skipped + snowflake_migrate_internal.skip_rows(names, fk.conname,
+			snowflake_migrate_internal.fill($query$
+				{origin} JOIN {parent_map} AS f
+					ON f.source = {source} AND f.action = 's' AND ({f.o#}) = ({s.@})
+				WHERE true
+			$query$, to_jsonb(fk) || jsonb_build_object('source', source_)));
 	END LOOP;
 	RETURN skipped;
 END
@@ -263,7 +279,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.skip_key_followers(bigint, int, i
 
 /* The references of one table of one source that lead nowhere.  Returns how many rows are skipped. */
 CREATE FUNCTION snowflake_migrate_internal.dangling(run_ bigint, no_ int, source_ int) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	names jsonb;

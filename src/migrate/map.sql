@@ -1,10 +1,10 @@
 /*
- * The maps of a run: which row of a source becomes which of the target.  All of them are made in one transaction, before the
- * first row is copied, so that everything that would stop the merge is known by then.
+ * The maps of a run: which row of a source becomes which of the target.  All of them are made in one transaction,
+ * before the first row is copied, so that everything that would stop the merge is known by then.
  *
- * make_maps() creates the maps, gives the ids (numbering.sql), and goes through the tables, parents first: fill_map() adds keys
- * that are made of others' keys, pass() looks for what clashes and dangles until nothing changes any more (clash.sql,
- * dangling.sql), and finish_map() reports what came of it.
+ * make_maps() creates the maps, gives the ids (numbering.sql), and goes through the tables, parents first: fill_map()
+ * adds keys that are made of others' keys, pass() looks for what clashes and dangles until nothing changes any more
+ * (clash.sql, dangling.sql), and finish_map() reports what came of it.
  */
 
 /* The maps of one table, empty. */
@@ -25,19 +25,24 @@ BEGIN
 		FROM snowflake_migrate_internal.key_values(plan.relation, plan.relation, plan.key) AS k;
 	EXECUTE snowflake_migrate_internal.fill(CASE plan.kind
 		WHEN 'id' THEN 'CREATE TABLE {map} PARTITION OF {all_maps} FOR VALUES IN ({no})'
-		ELSE 'CREATE TABLE {map} (source int NOT NULL, {old_columns}, {new_columns}, action "char" NOT NULL)' END, names);
-	IF EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation AND p.policy = 'keep_source')
+		ELSE 'CREATE TABLE {map} (source int NOT NULL, {old_columns}, {new_columns}, action "char" NOT NULL)' END,
+		names);
+	IF EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
+			   WHERE p.relation = plan.relation AND p.policy = 'keep_source')
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {former} (LIKE {table})', names);
 	END IF;
 	SELECT names || jsonb_build_object(
-			'changes', string_agg(format('%I %s, %I text', c.name, format_type(a.atttypid, a.atttypmod), 'old ' || c.name), ', '))
+			'changes', string_agg(
+				format('%I %s, %I text', c.name, format_type(a.atttypid, a.atttypmod), 'old ' || c.name), ', '))
 		INTO names
-		FROM snowflake_migrate_internal.plan_columns AS c JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
+		FROM snowflake_migrate_internal.plan_columns AS c
+			JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
 		WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL;
 	IF names ->> 'changes' IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
-			CREATE TABLE {change} (source int NOT NULL, {old_columns}, tries int NOT NULL, {changes}, PRIMARY KEY (source, {o#}))
+			CREATE TABLE {change} (
+				source int NOT NULL, {old_columns}, tries int NOT NULL, {changes}, PRIMARY KEY (source, {o#}))
 		$query$, names);
 	END IF;
 END
@@ -46,18 +51,21 @@ COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
 
 /*
- * The names for the queries about one table of one source whose key is not renumbered; keys is a query for the source's keys o1 ..
- * and what n1 .. becomes of each.
+ * The names for the queries about one table of one source whose key is not renumbered; keys is a query for the
+ * source's keys o1 .. and what n1 .. becomes of each.
  */
 CREATE FUNCTION snowflake_migrate_internal.key_names(run_ bigint, no_ int, source_ int) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_, 'keys', format('SELECT %s, %s FROM %s',
-		(SELECT string_agg(format('%s AS o%s', k.value, k.n), ', ' ORDER BY k.n)
-		 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
-		(SELECT string_agg(format('%s AS n%s', p.expressions[array_position(p.names, k.name::text)], k.n), ', ' ORDER BY k.n)
-		 FROM unnest(t.key) WITH ORDINALITY AS k (name, n)),
-		p.origin))
+	SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'source', source_,
+		'keys', format('SELECT %s, %s FROM %s',
+			(SELECT string_agg(format('%s AS o%s', k.value, k.n), ', ' ORDER BY k.n)
+			 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
+			(SELECT string_agg(format('%s AS n%s', p.expressions[array_position(p.names, k.name::text)], k.n), ', '
+							   ORDER BY k.n)
+			 FROM unnest(t.key) WITH ORDINALITY AS k (name, n)),
+			p.origin))
 	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no),
 		snowflake_migrate_internal.rows_parts(run_, no_, source_, false, false) AS p
 	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
@@ -67,7 +75,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.key_names(bigint, int, int)
 
 /* Fills the map of a table whose key is not renumbered, and indexes the map of any. */
 CREATE FUNCTION snowflake_migrate_internal.fill_map(run_ bigint, no_ int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -102,10 +111,12 @@ COMMENT ON FUNCTION snowflake_migrate_internal.fill_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: fills and indexes the map of a table';
 
 /*
- * The keys of one table that are made of others' keys, anew, where those may have changed since.  Returns whether any did.
+ * The keys of one table that are made of others' keys, anew, where those may have changed since.  Returns whether any
+ * did.
  */
 CREATE FUNCTION snowflake_migrate_internal.refresh_map(run_ bigint, no_ int) RETURNS boolean
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -131,9 +142,13 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refresh_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: makes keys of keys anew';
 
-/* Snowflake ids that a source and the target, or two sources, both have: new ids are in no table, only kept ones can be there. */
+/*
+ * Snowflake ids that a source and the target, or two sources, both have: new ids are in no table, only kept ones can
+ * be there.
+ */
 CREATE FUNCTION snowflake_migrate_internal.find_equal_ids(names jsonb, label name) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	found bigint;
@@ -159,7 +174,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_equal_ids(jsonb, name)
 
 /* What clashes in one table, once over all its unique indexes.  Returns whether anything changed. */
 CREATE FUNCTION snowflake_migrate_internal.pass(run_ bigint, no_ int) RETURNS boolean
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -194,7 +210,10 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: what clashes in a table';
 
-/* The constraints of one table that rows as they become may violate: CHECKs, exclusion constraints, partitions that are missing. */
+/*
+ * The constraints of one table that rows as they become may violate: CHECKs, exclusion constraints, partitions that
+ * are missing.
+ */
 CREATE FUNCTION snowflake_migrate_internal.violations(
 	relation regclass,
 	OUT label name,
@@ -211,12 +230,14 @@ AS $$
 	UNION ALL
 	SELECT c.conname,
 		snowflake_migrate_internal.fill($query$
-				EXISTS (SELECT FROM (SELECT {values} FROM {target} AS {"name"} WHERE {indexed}) AS t WHERE {same}) AND ({indexed})
+				EXISTS (SELECT FROM (SELECT {values} FROM {target} AS {"name"} WHERE {indexed}) AS t WHERE {same})
+				AND ({indexed})
 			$query$, jsonb_build_object(
 				'target', snowflake_migrate_internal.only(r.oid),
 				'name', r.relname,
 				'indexed', coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
-				'values', (SELECT string_agg(format('(%s) AS "merge e%s"', pg_get_indexdef(c.conindid, n, true), n), ', ')
+				'values', (SELECT string_agg(format('(%s) AS "merge e%s"', pg_get_indexdef(c.conindid, n, true), n),
+											 ', ')
 						   FROM generate_subscripts(c.conexclop, 1) AS n),
 				'same', (SELECT string_agg(format('t."merge e%s" OPERATOR(%I.%s) (%s)', o.n, s.nspname, p.oprname,
 												  pg_get_indexdef(c.conindid, o.n::int, true)), ' AND ')
@@ -229,7 +250,8 @@ AS $$
 	WHERE c.conrelid = violations.relation AND c.contype = 'x'
 	UNION ALL
 	SELECT NULL,
-		coalesce('(' || string_agg('(' || coalesce(pg_get_partition_constraintdef(l.relid), 'true') || ')', ' OR ') || ') IS NOT TRUE', 'true'),
+		coalesce('(' || string_agg('(' || coalesce(pg_get_partition_constraintdef(l.relid), 'true') || ')', ' OR ')
+				 || ') IS NOT TRUE', 'true'),
 		'no partition takes the rows', 'Create the partitions that are missing, or a default one.'
 	FROM pg_class AS c LEFT JOIN pg_partition_tree(c.oid) AS l ON l.isleaf AND l.relid <> c.oid
 	WHERE c.oid = violations.relation AND c.relkind = 'p'
@@ -238,9 +260,13 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.violations(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: what rows as they become may violate';
 
-/* Adds to the report which of one table's rows, as they become, violate its constraints: the sources may not have them. */
+/*
+ * Adds to the report which of one table's rows, as they become, violate its constraints: the sources may not have
+ * them.
+ */
 CREATE FUNCTION snowflake_migrate_internal.constraints(run_ bigint, no_ int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -252,8 +278,7 @@ BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 		'become', snowflake_migrate_internal.all_rows(run_, no_),
-		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END,
-		'old_key', CASE plan.kind WHEN 'none' THEN 'NULL::text' ELSE snowflake_migrate_internal.key_text('"merge o#"', plan.key) END);
+		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END);
 	IF (SELECT count(*) > 1 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, plan.relation::text, c.conname,
 				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL,
@@ -267,7 +292,7 @@ BEGIN
 			FROM (
 				SELECT q.*, row_number() OVER (PARTITION BY q.source ORDER BY q.example) AS n
 				FROM (
-					SELECT "merge source", {old_key} FROM ({become}) AS {"name"} WHERE {comes} AND ({violated})
+					SELECT "merge source", {"merge o#"::text} FROM ({become}) AS {"name"} WHERE {comes} AND ({violated})
 				) AS q (source, example)
 			) AS x
 			GROUP BY x.source
@@ -285,7 +310,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.constraints(bigint, int)
 
 /* Puts on record, when it is known which rows clash, what became of one table's rows. */
 CREATE FUNCTION snowflake_migrate_internal.record_policies(run_ bigint, no_ int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -294,19 +320,22 @@ DECLARE
 	u record;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	FOR u IN SELECT x.* FROM snowflake_migrate_internal.unique(run_, no_) AS x WHERE x.policy IN ('rerank', 'suffix') LOOP
+	FOR u IN
+		SELECT x.* FROM snowflake_migrate_internal.unique(run_, no_) AS x WHERE x.policy IN ('rerank', 'suffix')
+	LOOP
 		CASE u.policy
 		WHEN 'rerank' THEN
 			PERFORM snowflake_migrate_internal.policy_rerank(run_, no_, to_jsonb(u));
 		WHEN 'suffix' THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
-				INSERT INTO snowflake_migrate.records
-					(run, source, relation, constraint_name, policy, old_key, new_key, column_name, old_value, new_value)
-				SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, 'suffix', {m.o#::text}, {m.n#::text},
-					{'changed'}, v.{"old_changed"}, v.{"changed"}
+				INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key,
+					column_name, old_value, new_value)
+				SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, 'suffix',
+					{m.o#::text}, {m.n#::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
 				FROM {change} AS v JOIN {map} AS m ON m.source = v.source AND ({m.o#}) = ({v.o#})
 				WHERE v.{"old_changed"} IS NOT NULL
-			$query$, names || jsonb_build_object('label', u.label, 'changed', u.changed, 'old_changed', 'old ' || u.changed));
+			$query$, names || jsonb_build_object(
+				'label', u.label, 'changed', u.changed, 'old_changed', 'old ' || u.changed));
 		END CASE;
 	END LOOP;
 	INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key)
@@ -330,9 +359,13 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.record_policies(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: puts on record what policies did';
 
-/* Adds to the report how many rows of one table of one source are there already, and how many of them differ elsewhere. */
+/*
+ * Adds to the report how many rows of one table of one source are there already, and how many of them differ
+ * elsewhere.
+ */
 CREATE FUNCTION snowflake_migrate_internal.report_matched(run_ bigint, no_ int, source_ int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -365,19 +398,23 @@ BEGIN
 	/* Than the target's, or than the row of another source that is added. */
 	IF names ->> 'differs' IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({m.o#::text}) FROM {origin} JOIN {target} AS t ON ({t.@}) = ({m.n#}) WHERE m.action = 'm' AND {differs}
+			SELECT count(*), min({m.o#::text})
+			FROM {origin} JOIN {target} AS t ON ({t.@}) = ({m.n#})
+			WHERE m.action = 'm' AND {differs}
 		$query$, names) INTO found, example;
 		IF found = 0 AND cardinality(sources) > 1 THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
 				SELECT count(*), min({m.o#::text})
 				FROM {origin} JOIN ({become}) AS t ON t."merge action" IN ('c', 'r') AND ({t.@}) = ({m.n#})
 				WHERE m.action = 'm' AND {differs}
-			$query$, names || jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_))) INTO found, example;
+			$query$, names || jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_)))
+				INTO found, example;
 		END IF;
 		IF found > 0 THEN
 			PERFORM snowflake_migrate_internal.find(run_,
 				CASE WHEN plan.mode = 'same_id' OR 'differences' = ANY (plan.accept) THEN 'warning' ELSE 'error' END,
-				sources[source_], plan.relation::text, NULL, 'rows that are there already differ in other columns', found, example,
+				sources[source_], plan.relation::text, NULL,
+				'rows that are there already differ in other columns', found, example,
 				CASE WHEN plan.mode = 'match' AND NOT 'differences' = ANY (plan.accept)
 					THEN 'Make them equal, or accept differences: the values that are there stay.'
 					ELSE 'The values that are there stay.' END);
@@ -390,7 +427,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.report_matched(bigint, int, int)
 
 /* What is left to do for one table when it is known which of its rows clash, and what is reported of it. */
 CREATE FUNCTION snowflake_migrate_internal.finish_map(run_ bigint, no_ int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -438,17 +476,21 @@ COMMENT ON FUNCTION snowflake_migrate_internal.finish_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: completes the map of a table';
 
 /*
- * The maps of the tables of one step, which refer to each other: passes until nothing changes, as what becomes of one row decides
- * about others.
+ * The maps of the tables of one step, which refer to each other: passes until nothing changes, as what becomes of one
+ * row decides about others.
  */
 CREATE FUNCTION snowflake_migrate_internal.resolve_step(run_ bigint, step int) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	tables CONSTANT int[] := ARRAY(
-		SELECT DISTINCT s.no FROM snowflake_migrate_internal.plan_sources AS s JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE t.run = run_ AND t.map_step = step ORDER BY 1);
+		SELECT DISTINCT s.no
+		FROM snowflake_migrate_internal.plan_sources AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE t.run = run_ AND t.map_step = step
+		ORDER BY 1);
 	table_no int;
 	changed boolean;
 BEGIN
@@ -481,7 +523,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.resolve_step(bigint, int)
 
 /* Makes all maps of a run, and adds to its report what stands in the way. */
 CREATE FUNCTION snowflake_migrate_internal.make_maps(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -490,18 +533,25 @@ DECLARE
 BEGIN
 	/* These sort and hash whole tables, as CREATE INDEX does. */
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
-	EXECUTE snowflake_migrate_internal.fill('CREATE SCHEMA {"schema"}', jsonb_build_object('schema', 'snowflake_merge_' || run_));
+	EXECUTE format('CREATE SCHEMA %I', 'snowflake_merge_' || run_);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		CREATE TABLE {map} (no int NOT NULL, source int NOT NULL, o1 bigint NOT NULL, n1 bigint, action "char" NOT NULL)
 			PARTITION BY LIST (no)
 	$query$, jsonb_build_object('map', snowflake_migrate_internal.relation(run_, 'map')));
-	FOR table_no IN SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.kind <> 'none' ORDER BY t.no LOOP
+	FOR table_no IN
+		SELECT t.no
+		FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.kind <> 'none'
+		ORDER BY t.no
+	LOOP
 		PERFORM snowflake_migrate_internal.create_map(run_, table_no);
 	END LOOP;
 	PERFORM snowflake_migrate_internal.number(run_, n)
 		FROM (SELECT generate_subscripts(r.sources, 1) FROM snowflake_migrate.runs AS r WHERE r.run = run_) AS s (n);
 
-	FOR step IN SELECT DISTINCT t.map_step FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ ORDER BY 1 LOOP
+	FOR step IN
+		SELECT DISTINCT t.map_step FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ ORDER BY 1
+	LOOP
 		FOR table_no IN SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
 			WHERE t.run = run_ AND t.map_step = step AND t.kind <> 'none' ORDER BY t.kind = 'key', t.no
 		LOOP

@@ -1,6 +1,6 @@
 /*
- * How queries are written here: as templates, indented as any other SQL, with named placeholders.  fill() puts the names of a
- * run's tables and columns in, and quotes them; nothing else in this extension has to.
+ * How queries are written here: as templates, indented as any other SQL, with named placeholders.  fill() puts the
+ * names of a run's tables and columns in, and quotes them; nothing else in this extension has to.
  *
  *     {target}        SQL: the name of a table as names() gives it, or a query in brackets
  *     {"column"}      an identifier
@@ -11,8 +11,8 @@
  *
  * Two keys are compared as rows: ({m.o#}) = ({c.o#}).
  *
- * fill() looks at a template once.  What it puts in is never looked at again, so that a table called {map} is harmless.  Never
- * call replace() or format() on SQL that is finished.
+ * fill() looks at a template once.  What it puts in is never looked at again, so that a table called {map} is
+ * harmless.  Never call replace() or format() on SQL that is finished.
  */
 
 /* An item for each column of a key: # in it is the number of the column, and @ its name. */
@@ -25,11 +25,13 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_list(text, name[], text)
 	IS 'for snowflake_migrate.merge()''s own use: a list with an item for each column of a key';
 
-/* A key for people: the value, or all values in brackets. */
+/* A key for people: the value, or all values in brackets; null where there is no key. */
 CREATE FUNCTION snowflake_migrate_internal.key_text(format text, key name[]) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE cardinality(key) WHEN 1 THEN snowflake_migrate_internal.key_list(format, key) || '::text'
+	SELECT CASE cardinality(key)
+			WHEN 0 THEN 'NULL::text'
+			WHEN 1 THEN snowflake_migrate_internal.key_list(format, key) || '::text'
 			ELSE 'ROW (' || snowflake_migrate_internal.key_list(format, key) || ')::text' END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_text(text, name[])
@@ -44,8 +46,11 @@ DECLARE
 	key name[];
 BEGIN
 	IF item ~ '[#@]' THEN
-		key := ARRAY(SELECT k.name FROM jsonb_array_elements_text(names -> CASE WHEN item ~ '\me#' THEN 'expressions' ELSE 'key' END)
-						WITH ORDINALITY AS k (name, n) ORDER BY k.n);
+		key := ARRAY(
+			SELECT k.name
+			FROM jsonb_array_elements_text(names -> CASE WHEN item ~ '\me#' THEN 'expressions' ELSE 'key' END)
+				WITH ORDINALITY AS k (name, n)
+			ORDER BY k.n);
 		IF item LIKE '%::text' THEN
 			RETURN snowflake_migrate_internal.key_text(left(item, -length('::text')), key);
 		END IF;
@@ -85,7 +90,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.relation(bigint, text)
 CREATE FUNCTION snowflake_migrate_internal.only(relation regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text FROM pg_class AS c WHERE c.oid = relation
+	SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text
+	FROM pg_class AS c
+	WHERE c.oid = relation
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
