@@ -272,7 +272,7 @@ BEGIN
 				'rows are skipped to which declared references lead that are not renumbered', total,
 				'Choose another policy.');
 		END IF;
-	/* Rows that refer to a key of several columns, or to one that is a reference, find each of its columns by itself. */
+	/* Rows that refer to a key of several columns, or to one that is a reference, find each column by itself. */
 	ELSIF names ->> 'kind' = 'key'
 		AND (declared OR EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = table_)) THEN
 		EXECUTE snowflake_migrate_internal.fill($query$

@@ -270,10 +270,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.batch_names(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: the names in queries that copy a batch';
 
-/*
- * Keeps the target's rows whose place a batch takes: once as they were, and once for people.  Returns whether there are
- * any.
- */
+/* Keeps the target's rows whose place a batch takes, as they were and for people.  Returns whether there are any. */
 CREATE FUNCTION snowflake_migrate_internal.keep_former(names jsonb) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
@@ -307,10 +304,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.keep_former(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: keeps the rows that a batch replaces';
 
-/*
- * The parts of the query that writes a batch: insert adds rows, and replace, where there is any, changes rows of the
- * target.
- */
+/* The query that writes a batch, in parts: insert adds rows; replace, which may be empty, changes the target's. */
 CREATE FUNCTION snowflake_migrate_internal.batch_writes(names jsonb, replaces boolean) RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -387,9 +381,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: copies a batch';
 
-/*
- * Checks the foreign keys of one table of a cycle for the rows of one source, when all tables of the cycle are copied.
- */
+/* Checks the foreign keys of a table of a cycle for one source's rows, when all of the cycle is copied. */
 CREATE FUNCTION snowflake_migrate_internal.check_copied(run_ bigint, no_ int, source_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
@@ -424,10 +416,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_copied(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: checks the foreign keys of a table of a cycle';
 
-/*
- * What one transaction of the copying does: a batch, or all tables of a cycle.  Returns false when there is nothing
- * left.
- */
+/* One transaction of the copying: a batch, or all tables of a cycle.  Returns false when there is nothing left. */
 CREATE FUNCTION snowflake_migrate_internal.step(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off

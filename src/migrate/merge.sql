@@ -63,7 +63,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.begin(bigint, text[])
 	IS 'for snowflake_migrate.merge()''s own use: begins a transaction of a run';
 
-/* The run that a call goes on with, which has done nothing else than it asks for; null: it is a new one. */
+/* The run that a call goes on with; null where it is a new one, and an error where the run is for something else. */
 CREATE FUNCTION snowflake_migrate_internal.run_to_continue(
 	sources_ name[],
 	target_ name,
@@ -185,9 +185,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.record_former_state(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the target before the merge';
 
-/*
- * Indexes the maps by new keys: no two rows become one, and who looks for a row of the target finds where it came from.
- */
+/* Indexes the maps by new keys: no two rows become one, and a row of the target is found in the map. */
 CREATE FUNCTION snowflake_migrate_internal.index_maps(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$

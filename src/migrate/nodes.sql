@@ -3,9 +3,7 @@
  * one later: a number is used by one run alone, and where there is a registry it is set aside.
  */
 
-/*
- * Raises an error where these can't be the node numbers of new ids: one that has made ids could make one of them again.
- */
+/* Raises an error where these can't be the nodes of new ids: one that has made ids could make them again. */
 CREATE FUNCTION snowflake_migrate_internal.check_nodes(sources name[], nodes bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -60,9 +58,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.may_hold_ids(regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: whether snowflake ids fit into a column';
 
-/*
- * Adds to the report which of the run's nodes occur in ids of the target, what is not merged included, or of a source.
- */
+/* Adds to the report which of the run's nodes occur in ids of a source, or of any table of the target. */
 CREATE FUNCTION snowflake_migrate_internal.find_nodes(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -106,10 +102,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_nodes(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: whether nodes occur in ids';
 
-/*
- * Sets the run's nodes aside, where there is a registry, up to the end of the newest new id's tick, or the start of the
- * merge.
- */
+/* Sets the run's nodes aside, where there is a registry, up to the end of the newest new id, or the merge's start. */
 CREATE FUNCTION snowflake_migrate_internal.set_aside_nodes(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off

@@ -263,8 +263,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.target_tables(name)
 	IS 'for snowflake_migrate.merge()''s own use: the tables of a target';
 
 /*
- * The steps of these tables, by their foreign keys, and the steps of their maps, by declared references as well.
- * Tables that refer to each other in a cycle share a step; cyclic says whether they do by foreign keys.
+ * The steps in which the tables of a target are copied, by foreign keys, and mapped, by declared references as well.
+ * Tables that refer to each other in a cycle share a step; cyclic: by foreign keys.
  */
 CREATE FUNCTION snowflake_migrate_internal.table_steps(
 	target name,
@@ -327,7 +327,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.table_keys(name)
 	IS 'for snowflake_migrate.merge()''s own use: the keys of the tables of a target';
 
-/* The columns whose default makes numbers: an identity, a sequence, or snowflake_nextval(). */
+/* Whether a column gets numbers by default: by an identity, a sequence, or snowflake_nextval(). */
 CREATE FUNCTION snowflake_migrate_internal.makes_numbers(relation regclass, attnum int2) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -345,9 +345,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.makes_numbers(regclass, int2)
 	IS 'for snowflake_migrate.merge()''s own use: whether a column''s default makes numbers';
 
 /*
- * The columns whose values are numbers that say nothing, at most one of each table: the key, where it is one integer
- * column, or the column of the key whose default makes numbers; but none that is a reference, which follows what it
- * refers to.
+ * The column of each table that may be renumbered: the key, where it is one integer column, or else the integer
+ * column that gets numbers by default, of the key if there is one.  A reference is none, as it follows what it refers
+ * to.
  */
 CREATE FUNCTION snowflake_migrate_internal.number_columns(
 	target name,
