@@ -1,10 +1,10 @@
 /*
- * What the catalogs can't say about databases that are merged is declared beforehand: tables that are shared, references
- * without a foreign key, times, and what becomes of rows that clash.  A declaration is about a table of the target; one
- * that is made again replaces the former, and one whose row is deleted from its table is gone.
+ * What the catalogs can't say about databases that are merged is declared beforehand: tables that are shared,
+ * references without a foreign key, times, and what becomes of rows that clash.  A declaration is about a table of
+ * the target; one that is made again replaces the former, and one whose row is deleted from its table is gone.
  *
- * Conditions and expressions are SQL that runs with the rights of whoever merges: only those who may change these tables
- * can declare, and a merge should be called by nobody who would not run what they wrote.
+ * Conditions and expressions are SQL that runs with the rights of whoever merges: only those who may change these
+ * tables can declare, and a merge should be called by nobody who would not run what they wrote.
  */
 
 CREATE TABLE snowflake_migrate.declared_tables (
@@ -36,7 +36,8 @@ COMMENT ON TABLE snowflake_migrate.declared_created IS 'declared by snowflake_mi
 CREATE TABLE snowflake_migrate.declared_policies (
 	relation regclass NOT NULL,
 	constraint_name name NOT NULL,
-	policy text NOT NULL CHECK (policy IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber')),
+	policy text NOT NULL
+		CHECK (policy IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber')),
 	argument text,
 	PRIMARY KEY (relation, constraint_name)
 );
@@ -48,7 +49,8 @@ SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_created',
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_policies', '');
 
 /* They say nothing about rows, and snowflake_migrate.adopt(), which anybody may call, looks at them. */
-GRANT SELECT ON snowflake_migrate.declared_tables, snowflake_migrate.declared_references, snowflake_migrate.declared_created, snowflake_migrate.declared_policies TO PUBLIC;
+GRANT SELECT ON snowflake_migrate.declared_tables, snowflake_migrate.declared_references,
+	snowflake_migrate.declared_created, snowflake_migrate.declared_policies TO PUBLIC;
 
 /* Raises an error where this is no table, or has not all of these columns. */
 CREATE FUNCTION snowflake_migrate_internal.columns_exist(relation_ regclass, columns name[]) RETURNS void
@@ -66,7 +68,9 @@ BEGIN
 			HINT = format('Give the partitioned table, %s.', pg_partition_root(relation_));
 	END IF;
 	SELECT g.name INTO missing FROM unnest(columns) AS g (name)
-	WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = relation_ AND a.attname = g.name AND a.attnum > 0 AND NOT a.attisdropped);
+		WHERE NOT EXISTS (
+			SELECT FROM pg_attribute AS a
+			WHERE a.attrelid = relation_ AND a.attname = g.name AND a.attnum > 0 AND NOT a.attisdropped);
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
 			MESSAGE = format('column "%s" of table %s does not exist', missing, relation_);
@@ -77,8 +81,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.columns_exist(regclass, name[])
 	IS 'for the declarations of a merge: an error where columns do not exist';
 
 /*
- * mode: copy (what is not declared), match, same_id, ignore.  key: the natural key, for match alone.  accept: duplicates (of the
- * natural key), differences (of other columns in matched rows).  ignored_columns: of the sources, which the target lacks.
+ * mode: copy (what is not declared), match, same_id, ignore.  key: the natural key, for match alone.  accept:
+ * duplicates (of the natural key), differences (of other columns in matched rows).  ignored_columns: of the sources,
+ * which the target lacks.
  */
 CREATE FUNCTION snowflake_migrate.declare_table(
 	relation regclass,
@@ -94,29 +99,64 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the key of a table may be null';
 	ELSIF mode NOT IN ('copy', 'match', 'same_id', 'ignore') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('"%s" is not a mode of a table that is merged', mode),
-			HINT = 'Modes are copy, match, same_id and ignore.';
+			MESSAGE = format('invalid value for "mode": "%s"', mode),
+			HINT = 'Valid values are "copy", "match", "same_id" and "ignore".';
 	ELSIF (mode = 'match') <> (coalesce(cardinality(key), 0) > 0) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = CASE mode WHEN 'match' THEN 'the mode match needs the columns of the natural key'
-					  ELSE format('the mode %s has no natural key', mode) END;
+			MESSAGE = CASE mode WHEN 'match' THEN 'mode "match" needs a natural key'
+				ELSE format('mode "%s" has no natural key', mode) END,
+			HINT = CASE mode WHEN 'match' THEN 'Give in "key" the columns that tell which rows are the same.'
+				ELSE 'Leave out "key", which is for mode "match" alone.' END;
 	ELSIF NOT accept <@ ARRAY['duplicates', 'differences'] OR (accept <> '{}' AND mode <> 'match') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('cannot accept "%s" of a table with the mode %s', array_to_string(accept, ', '), mode),
-			HINT = 'Duplicates and differences can be accepted of the mode match.';
+			MESSAGE = format('invalid value for "accept" with mode "%s": "%s"', mode, array_to_string(accept, ', ')),
+			HINT = 'Mode "match" can accept "duplicates" and "differences"; the others accept nothing.';
 	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, key);
 	INSERT INTO snowflake_migrate.declared_tables AS d VALUES (relation, mode, key, accept, ignored_columns)
 	ON CONFLICT (relation) DO UPDATE
-		SET mode = excluded.mode, key = excluded.key, accept = excluded.accept, ignored_columns = excluded.ignored_columns;
+		SET mode = excluded.mode, key = excluded.key, accept = excluded.accept,
+			ignored_columns = excluded.ignored_columns;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.declare_table(regclass, text, name[], text[], name[])
 	IS 'declares what a merge does with a table';
 
+/* The filter at the head of a path, up to its closing bracket; null where there is none. */
+CREATE FUNCTION snowflake_migrate_internal.path_filter(path text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	depth int := 0;
+	quoted boolean := false;
+	c text;
+	n int := position('(' IN path) - 1;
+BEGIN
+	IF path !~ '^ ?\?\(' THEN
+		RETURN NULL;
+	END IF;
+	LOOP
+		n := n + 1;
+		c := substr(path, n, 1);
+		EXIT WHEN c = '';
+		IF c = '\' THEN
+			n := n + 1;
+		ELSIF c = '"' THEN
+			quoted := NOT quoted;
+		ELSIF NOT quoted THEN
+			depth := depth + CASE c WHEN '(' THEN 1 WHEN ')' THEN -1 ELSE 0 END;
+			EXIT WHEN depth = 0;
+		END IF;
+	END LOOP;
+	RETURN left(path, n);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.path_filter(text)
+	IS 'for the declarations of a merge: the filter at the head of a path';
+
 /*
- * The steps of a path, as (kind, name, filter): member, wildcard_member, element, elements, keys.  This is the part of the
- * jsonpath language in which a place can be found again to be written to.
+ * The steps of a path, as (kind, name, filter): member, wildcard_member, element, elements, keys.  This is the part of
+ * the jsonpath language in which a place can be found again to be written to.
  */
 CREATE FUNCTION snowflake_migrate_internal.path(
 	path text,
@@ -126,79 +166,40 @@ CREATE FUNCTION snowflake_migrate_internal.path(
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	rest text;
-	piece text[];
-	depth int;
-	quoted boolean;
-	c text;
-	n int;
-BEGIN
 	/* As PostgreSQL writes it: names in quotes, one blank at most. */
-	rest := path::jsonpath::text;
+	rest text := path::jsonpath::text;
+	step text;
+BEGIN
 	IF rest LIKE 'strict %' THEN
 		RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-			MESSAGE = format('path %s is strict', path), HINT = 'Leave out "strict": what a document lacks is no reference.';
+			MESSAGE = 'strict paths are not supported',
+			DETAIL = format('The path is "%s".', path),
+			HINT = 'Leave out "strict": what a document lacks is no reference.';
 	END IF;
-	IF left(rest, 1) <> '$' THEN
-		rest := NULL;
-	ELSE
-		rest := substr(rest, 2);
-	END IF;
+	rest := substring(rest FROM '^\$(.*)');
 	WHILE rest <> '' LOOP
-		filter := NULL;
-		name := NULL;
-		IF rest = '.keyvalue()."key"' THEN
-			kind := 'keys';
-			rest := '';
-			RETURN NEXT;
-			EXIT;
-		ELSIF rest ~ '^\.\*' THEN
-			kind := 'wildcard_member';
-			rest := substr(rest, 3);
-		ELSIF rest ~ '^\[\*\]' THEN
-			kind := 'elements';
-			rest := substr(rest, 4);
-		ELSIF rest ~ '^\[\d+\]' THEN
-			kind := 'element';
-			name := substring(rest FROM '^\[(\d+)\]');
-			rest := substr(rest, length(name) + 3);
-		ELSE
-			piece := regexp_match(rest, '^\.("(?:[^"\\]|\\.)*")');
-			IF piece IS NULL THEN
-				rest := NULL;
-				EXIT;
-			END IF;
-			kind := 'member';
-			name := piece[1]::jsonb #>> '{}';
-			rest := substr(rest, length(piece[1]) + 2);
-		END IF;
-		/* A filter, up to its closing bracket. */
-		IF rest ~ '^ ?\?\(' THEN
-			depth := 0;
-			quoted := false;
-			n := position('(' IN rest) - 1;
-			LOOP
-				n := n + 1;
-				c := substr(rest, n, 1);
-				EXIT WHEN c = '';
-				IF c = '\' THEN
-					n := n + 1;
-				ELSIF c = '"' THEN
-					quoted := NOT quoted;
-				ELSIF NOT quoted THEN
-					depth := depth + CASE c WHEN '(' THEN 1 WHEN ')' THEN -1 ELSE 0 END;
-					EXIT WHEN depth = 0;
-				END IF;
-			END LOOP;
-			filter := '$ ' || ltrim(left(rest, n));
-			rest := ltrim(substr(rest, n + 1));
+		step := substring(rest FROM '^(\.\*|\[\*\]|\[\d+\]|\."(?:[^"\\]|\\.)*"|\.keyvalue\(\)\."key"$)');
+		EXIT WHEN step IS NULL;
+		kind := CASE
+			WHEN step = '.*' THEN 'wildcard_member'
+			WHEN step = '[*]' THEN 'elements'
+			WHEN step LIKE '[%' THEN 'element'
+			WHEN step LIKE '."%' THEN 'member'
+			ELSE 'keys' END;
+		name := CASE kind WHEN 'member' THEN substr(step, 2)::jsonb #>> '{}' WHEN 'element' THEN btrim(step, '[]') END;
+		rest := substr(rest, length(step) + 1);
+		filter := snowflake_migrate_internal.path_filter(rest);
+		IF filter IS NOT NULL THEN
+			rest := ltrim(substr(rest, length(filter) + 1));
+			filter := '$ ' || ltrim(filter);
 		END IF;
 		RETURN NEXT;
 	END LOOP;
-	IF rest IS NULL THEN
+	IF rest IS DISTINCT FROM '' THEN
 		RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-			MESSAGE = format('cannot follow the path %s to the place of an id', path),
-			HINT = 'A path starts with $ and goes on with .name, .*, [n], [*], each with a filter or none; .keyvalue().key may be its end.';
+			MESSAGE = format('path "%s" is not supported', path),
+			HINT = 'A path starts with $ and goes on with .name, .*, [n] or [*], each with or without a filter; '
+				'it may end with .keyvalue().key.';
 	END IF;
 END
 $$;
@@ -206,9 +207,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.path(text)
 	IS 'for the declarations of a merge: the steps of a path through a document';
 
 /*
- * condition: SQL over the row's columns, for which values this is the reference.  path: where in a jsonb or json column.  dangling:
- * what becomes of a value whose row the source does not have (error, null, keep, skip the row).  Elements of an array column are
- * references each.
+ * condition: SQL over the row's columns, for which values this is the reference.  path: where in a jsonb or json
+ * column.  dangling: what becomes of a value whose row the source does not have (error, null, keep, skip the row).
+ * Elements of an array column are references each.
  */
 CREATE FUNCTION snowflake_migrate.declare_reference(
 	relation regclass,
@@ -229,8 +230,8 @@ BEGIN
 			MESSAGE = 'only the condition and the path of a reference may be null';
 	ELSIF dangling NOT IN ('error', 'null', 'keep', 'skip') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('"%s" is not what can become of a dangling reference', dangling),
-			HINT = 'It can be error, null, keep or skip.';
+			MESSAGE = format('invalid value for "dangling": "%s"', dangling),
+			HINT = 'Valid values are "error", "null", "keep" and "skip".';
 	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
 	PERFORM snowflake_migrate_internal.columns_exist(referenced, '{}');
@@ -239,8 +240,11 @@ BEGIN
 		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = column_name;
 	IF is_document <> (path IS NOT NULL) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('column "%s" of table %s has the type %s', column_name, relation, type),
-			HINT = CASE WHEN is_document THEN 'Give the path to the ids in it.' ELSE 'A path is for jsonb and json.' END;
+			MESSAGE = CASE WHEN is_document THEN format('column "%s" of table %s needs a path', column_name, relation)
+				ELSE format('column "%s" of table %s cannot have a path', column_name, relation) END,
+			DETAIL = format('The column has type %s.', type),
+			HINT = CASE WHEN is_document THEN 'Give the path to the ids in its documents.'
+				ELSE 'A path is for columns of the types jsonb and json.' END;
 	END IF;
 	PERFORM FROM snowflake_migrate_internal.path(path);
 	IF condition IS NOT NULL THEN
@@ -248,7 +252,8 @@ BEGIN
 					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
 	END IF;
 
-	INSERT INTO snowflake_migrate.declared_references AS d VALUES (relation, column_name, referenced, condition, path, dangling)
+	INSERT INTO snowflake_migrate.declared_references AS d
+	VALUES (relation, column_name, referenced, condition, path, dangling)
 	ON CONFLICT ON CONSTRAINT declared_references_key DO UPDATE
 		SET referenced = excluded.referenced, dangling = excluded.dangling;
 END
@@ -268,8 +273,9 @@ BEGIN
 	SELECT a.atttypid INTO type FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = column_name;
 	IF type NOT IN ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) THEN
 		RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
-			MESSAGE = format('column "%s" of table %s has the type %s', column_name, relation, type),
-			HINT = 'Give a column of the type timestamp with time zone, timestamp without time zone or date.';
+			MESSAGE = format('column "%s" of table %s holds no time', column_name, relation),
+			DETAIL = format('The column has type %s.', type),
+			HINT = 'Give a column of type timestamp with time zone, timestamp without time zone or date.';
 	END IF;
 	INSERT INTO snowflake_migrate.declared_created AS d VALUES (relation, column_name)
 	ON CONFLICT (relation) DO UPDATE SET column_name = excluded.column_name;
@@ -279,10 +285,11 @@ COMMENT ON FUNCTION snowflake_migrate.declare_created(regclass, name)
 	IS 'declares which column holds the time of creation';
 
 /*
- * The columns of a unique index that a policy may change: for suffix the only one of a text type, for rerank the only one of an
- * integer type, of those that are no references.
+ * The columns of a unique index that a policy may change: for suffix the only one of a text type, for rerank the only
+ * one of an integer type, of those that are no references.
  */
-CREATE FUNCTION snowflake_migrate_internal.policy_columns(relation_ regclass, constraint_ name, policy_ text) RETURNS name[]
+CREATE FUNCTION snowflake_migrate_internal.policy_columns(relation_ regclass, constraint_ name, policy_ text)
+RETURNS name[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT coalesce(array_agg(a.attname ORDER BY a.attnum), '{}')
@@ -294,17 +301,49 @@ AS $$
 	WHERE i.indrelid = relation_ AND a.attnum > 0
 		AND (a.attnum = ANY (i.indkey)
 			 OR (i.indexprs IS NOT NULL
-				 AND EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-								AND d.refclassid = 'pg_class'::regclass AND d.refobjid = relation_ AND d.refobjsubid = a.attnum)))
+				 AND EXISTS (
+					SELECT FROM pg_depend AS d
+					WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+						AND d.objid = i.indexrelid AND d.refobjid = relation_ AND d.refobjsubid = a.attnum)))
 		AND CASE policy_
 			WHEN 'suffix' THEN coalesce(b.typcategory, t.typcategory) = 'S'
 			ELSE coalesce(b.oid, t.oid) IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) END
-		AND NOT EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.conrelid = relation_ AND a.attnum = ANY (f.conkey))
-		AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r WHERE r.relation = relation_ AND r.column_name = a.attname)
+		AND NOT EXISTS (
+			SELECT FROM pg_constraint AS f
+			WHERE f.contype = 'f' AND f.conrelid = relation_ AND a.attnum = ANY (f.conkey))
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate.declared_references AS r
+			WHERE r.relation = relation_ AND r.column_name = a.attname)
 		AND a.attgenerated = ''
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.policy_columns(regclass, name, text)
 	IS 'for snowflake_migrate.declare_policy(): the columns that a policy may change';
+
+/* Raises an error where a policy has an argument that it does not take, or not the one that it needs. */
+CREATE FUNCTION snowflake_migrate_internal.check_policy_argument(relation_ regclass, policy text, argument text)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF argument IS NULL AND policy = 'rerank' THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'policy "rerank" needs an argument',
+			HINT = 'Give the expression that ranks are ordered by, for example "rating DESC".';
+	ELSIF argument IS NOT NULL AND policy NOT IN ('suffix', 'rerank') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('policy "%s" has no argument', policy),
+			HINT = 'Only the policies "suffix" and "rerank" have one.';
+	ELSIF argument = '' THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('argument of policy "%s" must not be empty', policy);
+	ELSIF policy = 'rerank' THEN
+		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, relation_,
+					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation_));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_policy_argument(regclass, text, text)
+	IS 'for snowflake_migrate.declare_policy(): an error where the argument is not as it must be';
 
 /* constraint: a unique constraint, the primary key, or a unique index of the table. */
 CREATE FUNCTION snowflake_migrate.declare_policy(
@@ -316,44 +355,37 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
+	is_primary boolean;
 	changed name[];
 BEGIN
 	IF relation IS NULL OR constraint_name IS NULL OR policy IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the argument of a policy may be null';
 	ELSIF policy NOT IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('"%s" is not a policy for rows that clash', policy),
-			HINT = 'Policies are error, suffix, keep_target, keep_source, skip, rerank and renumber.';
+			MESSAGE = format('invalid value for "policy": "%s"', policy),
+			HINT = 'Valid values are "error", "suffix", "keep_target", "keep_source", "skip", "rerank" and "renumber".';
 	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, '{}');
-	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-				   WHERE i.indrelid = relation AND i.indisunique AND x.relname = constraint_name) THEN
+	SELECT i.indisprimary INTO is_primary
+		FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+		WHERE i.indrelid = relation AND i.indisunique AND x.relname = constraint_name;
+	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object',
 			MESSAGE = format('"%s" is not a unique constraint or index of table %s', constraint_name, relation);
-	ELSIF argument IS NULL AND policy = 'rerank' THEN
-		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = 'the policy rerank needs an expression to order by', HINT = 'For example: rating DESC.';
-	ELSIF argument IS NOT NULL AND policy NOT IN ('suffix', 'rerank') THEN
-		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('the policy %s has no argument', policy);
-	ELSIF argument = '' THEN
-		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('the argument of the policy %s is empty', policy);
-	ELSIF policy = 'rerank' THEN
-		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, relation,
-					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
 	END IF;
+	PERFORM snowflake_migrate_internal.check_policy_argument(relation, policy, argument);
 	IF policy IN ('suffix', 'rerank') THEN
 		changed := snowflake_migrate_internal.policy_columns(relation, constraint_name, policy);
 		IF cardinality(changed) <> 1 THEN
 			RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-				MESSAGE = format('cannot tell which column of "%s" the policy %s changes', constraint_name, policy),
-				DETAIL = format('It has %s columns of %s type that are no references.', cardinality(changed),
+				MESSAGE = format('cannot tell which column of "%s" policy "%s" changes', constraint_name, policy),
+				DETAIL = format('It has %s columns of %s type that are not references.', cardinality(changed),
 								CASE policy WHEN 'suffix' THEN 'a text' ELSE 'an integer' END);
 		END IF;
-	END IF;
-	IF policy = 'renumber' AND NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-										   WHERE i.indrelid = relation AND i.indisprimary AND x.relname = constraint_name) THEN
+	ELSIF policy = 'renumber' AND NOT is_primary THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = 'the policy renumber is for the primary key alone';
+			MESSAGE = 'policy "renumber" is for primary keys alone',
+			DETAIL = format('"%s" is not the primary key of table %s.', constraint_name, relation);
 	END IF;
 	INSERT INTO snowflake_migrate.declared_policies AS d VALUES (relation, constraint_name, policy, argument)
 	ON CONFLICT (relation, constraint_name) DO UPDATE SET policy = excluded.policy, argument = excluded.argument;

@@ -157,9 +157,9 @@ CREATE FUNCTION snowflake_migrate_internal.find(
 	relation text,
 	object text,
 	problem text,
-	count bigint,
-	example text,
-	advice text) RETURNS void
+	count bigint DEFAULT NULL,
+	example text DEFAULT NULL,
+	advice text DEFAULT NULL) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	/* What is found again is found once. */

@@ -1,0 +1,145 @@
+/*
+ * References: conditions that overlap or leave values out, and foreign keys that lead to what is not merged or not
+ * kept.
+ */
+
+/*
+ * The references whose conditions can be looked at in the rows of a source, each with all of its conditions as one
+ * sum.
+ */
+CREATE FUNCTION snowflake_migrate_internal.conditional_references(
+	run_ bigint,
+	OUT source name,
+	OUT relation regclass,
+	OUT source_relation regclass,
+	OUT key name[],
+	OUT name name,
+	OUT conditions text,
+	OUT is_complete boolean) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT s.source, t.relation, s.source_relation, t.key, f.name,
+		string_agg(DISTINCT format('((%s) IS TRUE)::int', f.condition), ' + ') FILTER (WHERE f.condition IS NOT NULL),
+		/* A document for which no condition holds need not hold ids. */
+		bool_or(f.condition IS NULL) OR f.path IS NOT NULL
+	FROM snowflake_migrate_internal.source_tables(run_) AS s
+		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
+		JOIN snowflake_migrate_internal.plan_references AS f ON f.run = run_ AND f.no = s.no
+	WHERE snowflake_migrate_internal.can_read(s.source_relation)
+		AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[f.name])
+	GROUP BY s.source, t.relation, s.source_relation, t.key, f.name, f.path
+	HAVING count(f.condition) > 0
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.conditional_references(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: references with conditions';
+
+/* Conditions that overlap, that leave values out, or that can't be evaluated in a source. */
+CREATE FUNCTION snowflake_migrate_internal.check_conditions(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	can_map boolean := true;
+	r record;
+	found_ record;
+BEGIN
+	FOR r IN SELECT c.* FROM snowflake_migrate_internal.conditional_references(run_) AS c LOOP
+		BEGIN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT count(*) FILTER (WHERE s."snowflake conditions" > 1) AS overlapping,
+					min({row}) FILTER (WHERE s."snowflake conditions" > 1) AS overlapping_example,
+					count(*) FILTER (WHERE s."snowflake conditions" = 0) AS left_out,
+					min({row}) FILTER (WHERE s."snowflake conditions" = 0) AS left_out_example
+				FROM (SELECT {"name"}.*, {conditions} AS "snowflake conditions" FROM {source} AS {"name"}) AS s
+				WHERE s.{"column"} IS NOT NULL
+			$query$, jsonb_build_object(
+				'row', snowflake_migrate_internal.row_text(r.key),
+				'name', (SELECT c.relname FROM pg_class AS c WHERE c.oid = r.relation),
+				'conditions', r.conditions,
+				'source', snowflake_migrate_internal.only(r.source_relation),
+				'column', r.name)) INTO found_;
+		EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
+			can_map := false;
+			PERFORM snowflake_migrate_internal.find(run_, 'error', r.source, r.relation::text, r.name,
+				'the condition of the reference cannot be evaluated: ' || SQLERRM,
+				advice => 'Declare the reference with snowflake_migrate.declare_reference() again, '
+					'or give a view of the source that has what the condition needs.');
+			CONTINUE;
+		END;
+		IF found_.overlapping > 0 THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'error', r.source, r.relation::text, r.name,
+				'more than one condition of a reference holds', found_.overlapping, found_.overlapping_example,
+				'Declare references whose conditions exclude each other.');
+		END IF;
+		IF found_.left_out > 0 AND NOT r.is_complete THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'warning', r.source, r.relation::text, r.name,
+				'no condition of a reference holds: values are copied as they are',
+				found_.left_out, found_.left_out_example,
+				format('If they are ids too: SELECT snowflake_migrate.declare_reference(%L, %L, ''?'', ''?'');',
+					   r.relation, r.name));
+		END IF;
+	END LOOP;
+	RETURN can_map;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
+
+/* Foreign keys that lead to what is outside of the target, ignored, or changed by a policy. */
+CREATE FUNCTION snowflake_migrate_internal.check_foreign_keys(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	r record;
+BEGIN
+	FOR r IN
+		SELECT f.relation::text, f.name, f.referenced::text, f.referenced_name,
+			c.relnamespace <> n.oid AS is_outside, q.mode = 'ignore' AS is_ignored, k.changed_by,
+			EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS o
+					WHERE o.run = run_ AND o.no = t.no AND o.name = f.name) AS is_mapped
+		FROM snowflake_migrate.runs AS u
+			JOIN pg_namespace AS n ON n.nspname = u.target
+			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_keys(u.target) AS f
+			JOIN snowflake_migrate_internal.merged_tables(run_) AS t ON t.relation = f.relation
+			JOIN pg_class AS c ON c.oid = f.referenced
+			LEFT JOIN snowflake_migrate_internal.plan_tables AS q ON q.run = run_ AND q.relation = f.referenced
+			LEFT JOIN snowflake_migrate_internal.plan_columns AS k
+				ON k.run = run_ AND k.no = q.no AND k.name = f.referenced_name
+		WHERE u.run = run_
+			AND NOT EXISTS (
+				SELECT FROM snowflake_migrate.declared_references AS d
+				WHERE d.relation = f.relation AND d.column_name = f.name)
+	LOOP
+		IF r.is_outside THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, r.relation, r.name,
+				format('refers to %s, outside of the target: values are copied as they are, and checked',
+					   r.referenced));
+		ELSIF r.is_ignored THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, r.relation, r.name,
+				format('refers to %s, which is ignored', r.referenced) || CASE
+					WHEN r.is_mapped THEN ', so that no row is found'
+					ELSE ': values are copied as they are, and checked' END,
+				advice => format('If an equal key is the same row in all databases: '
+									 'SELECT snowflake_migrate.declare_table(%L, ''same_id'');', r.referenced));
+		ELSIF r.changed_by IS NOT NULL AND NOT r.is_mapped THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'error', NULL, r.relation, r.name,
+				format('refers to column %I of %s, which the policy %s may change',
+					   r.referenced_name, r.referenced, r.changed_by),
+				advice => 'Choose another policy, or let the column refer to the key.');
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_keys(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds foreign keys that lead to what is not merged or not kept';
+
+CREATE FUNCTION snowflake_migrate_internal.check_references(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.check_foreign_keys(run_);
+	RETURN snowflake_migrate_internal.check_conditions(run_);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with references';

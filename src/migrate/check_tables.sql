@@ -1,0 +1,219 @@
+/*
+ * Tables that one side lacks, tables that are not merged as they are, and those that the caller may not read or write.
+ */
+
+/* Schemas that the caller may not look into. */
+CREATE FUNCTION snowflake_migrate_internal.check_usage(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.find(run_, 'error', s.source, NULL, format('schema %I', s.name),
+			format('permission denied for role %I', current_user),
+			advice => format('GRANT USAGE ON SCHEMA %I TO %I;', s.name, current_user))
+		FROM snowflake_migrate.runs AS r
+			CROSS JOIN LATERAL (
+				SELECT r.target, NULL::name
+				UNION ALL
+				SELECT g.name, g.name FROM unnest(r.sources) AS g (name)) AS s (name, source)
+			JOIN pg_namespace AS n ON n.nspname = s.name
+		WHERE r.run = run_ AND NOT has_schema_privilege(n.oid, 'USAGE');
+	RETURN NOT FOUND;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_usage(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds which schemas the caller may not look into';
+
+/* The tables of sources that are merged into no table, and what the target has by the name. */
+CREATE FUNCTION snowflake_migrate_internal.not_merged(
+	run_ bigint,
+	OUT source name,
+	OUT relation regclass,
+	OUT problem text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT s.name, c.oid::regclass,
+		CASE WHEN t.relispartition THEN format('is a partition in the target, of table %s', pg_partition_root(t.oid))
+			WHEN t.relkind = 'f' THEN 'is a foreign table in the target'
+			WHEN t.relkind = 'v' THEN 'is a view in the target'
+			WHEN t.relkind = 'm' THEN 'is a materialized view in the target'
+			ELSE 'the target has no such table' END
+	FROM snowflake_migrate.runs AS r
+		CROSS JOIN unnest(r.sources) AS s (name)
+		JOIN pg_namespace AS n ON n.nspname = s.name
+		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
+		JOIN pg_namespace AS m ON m.nspname = r.target
+		LEFT JOIN pg_class AS t
+			ON t.relnamespace = m.oid AND t.relname = c.relname AND t.relkind IN ('r', 'p', 'f', 'v', 'm')
+	WHERE r.run = run_
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.relation = t.oid)
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate.declared_tables AS d WHERE d.relation IN (c.oid, t.oid) AND d.mode = 'ignore')
+		/* What is imported from another server is a foreign table there be a view or a table. */
+		AND NOT (c.relkind = 'f' AND coalesce(t.relkind IN ('v', 'm'), false))
+		/* What extensions have, they have on each server. */
+		AND NOT EXISTS (
+			SELECT FROM pg_depend AS e JOIN pg_class AS x ON x.oid = e.objid AND x.relname = c.relname
+			WHERE e.classid = 'pg_class'::regclass AND e.deptype = 'e' AND (x.oid = c.oid OR c.relkind = 'f'))
+		/* A partition comes with its table, where the source has that. */
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.source_tables(run_) AS o
+			WHERE t.relispartition AND o.relation = pg_partition_root(t.oid) AND o.source = s.name)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.not_merged(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the tables of sources that are merged into no table';
+
+CREATE FUNCTION snowflake_migrate_internal.check_not_merged(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	missing record;
+	is_filled boolean;
+BEGIN
+	FOR missing IN SELECT m.* FROM snowflake_migrate_internal.not_merged(run_) AS m LOOP
+		is_filled := snowflake_migrate_internal.may_have_rows(missing.relation);
+		PERFORM snowflake_migrate_internal.find(run_, CASE WHEN is_filled THEN 'error' ELSE 'warning' END,
+			missing.source, missing.relation::text, NULL,
+			missing.problem || CASE WHEN is_filled THEN '' ELSE '; it is empty' END,
+			advice => format('Create the table in the target, or leave it out: '
+								 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', missing.relation));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_not_merged(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds which tables of sources are merged into no table';
+
+/* Tables of the target that nothing is merged into. */
+CREATE FUNCTION snowflake_migrate_internal.check_not_merged_into(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, t.relation::text, NULL, 'no source has such a table')
+		FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.mode <> 'ignore'
+			AND t.no NOT IN (SELECT m.no FROM snowflake_migrate_internal.merged_tables(run_) AS m);
+	PERFORM snowflake_migrate_internal.find(run_, 'info', s.name, t.relation::text, NULL,
+			'the source has no such table')
+		FROM snowflake_migrate.runs AS r
+			CROSS JOIN unnest(r.sources) AS s (name)
+			CROSS JOIN snowflake_migrate_internal.merged_tables(run_) AS t
+		WHERE r.run = run_
+			AND NOT EXISTS (
+				SELECT FROM snowflake_migrate_internal.source_tables(run_) AS o
+				WHERE o.no = t.no AND o.source = s.name);
+	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, c.oid::regclass::text, NULL,
+			'is a foreign table, which is not merged into',
+			advice => format('If that is as it should be: SELECT snowflake_migrate.declare_table(%L, ''ignore'');',
+							 c.oid::regclass))
+		FROM snowflake_migrate.runs AS r
+			JOIN pg_namespace AS n ON n.nspname = r.target
+			JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'f' AND NOT c.relispartition
+		WHERE r.run = run_
+			AND NOT EXISTS (
+				SELECT FROM snowflake_migrate.declared_tables AS d WHERE d.relation = c.oid AND d.mode = 'ignore');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_not_merged_into(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds which tables of the target nothing is merged into';
+
+/* Rights on the tables of the target, and row security. */
+CREATE FUNCTION snowflake_migrate_internal.check_target_access(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', NULL, t.relation::text, NULL, d.privileges,
+			t.relation::text)
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			CROSS JOIN LATERAL (
+				SELECT string_agg(g.privilege, ', ') AS privileges
+				FROM unnest('{SELECT,INSERT,UPDATE}'::text[]) AS g (privilege)
+				WHERE NOT has_table_privilege(t.relation, g.privilege)) AS d
+		WHERE d.privileges IS NOT NULL;
+	PERFORM snowflake_migrate_internal.find_hidden_rows(run_, 'error', NULL, t.relation::text)
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+		WHERE row_security_active(t.relation);
+	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
+			'policies of row security do not apply to rows that are merged',
+			advice => 'Check whether the rows should pass the policies.')
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_class AS c ON c.oid = t.relation
+		WHERE c.relrowsecurity AND NOT row_security_active(t.relation);
+	RETURN NOT EXISTS (
+		SELECT FROM snowflake_migrate_internal.merged_tables(run_) AS t
+		WHERE NOT has_table_privilege(t.relation, 'SELECT') OR row_security_active(t.relation));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_target_access(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds which tables of the target the caller may not read or write';
+
+/* Rights on the tables of the sources, and row security. */
+CREATE FUNCTION snowflake_migrate_internal.check_source_access(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	can_map boolean := true;
+	r record;
+BEGIN
+	FOR r IN
+		SELECT s.source, s.relation::text, s.source_relation::text, c.relrowsecurity,
+			row_security_active(c.oid) AS is_subject, has_table_privilege(c.oid, 'SELECT') AS can_read
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			JOIN pg_class AS c ON c.oid = s.source_relation
+	LOOP
+		IF NOT r.can_read THEN
+			can_map := false;
+			PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', r.source, r.relation, NULL, 'SELECT',
+				r.source_relation);
+		ELSIF r.is_subject THEN
+			can_map := false;
+			PERFORM snowflake_migrate_internal.find_hidden_rows(run_, 'error', r.source, r.relation);
+		ELSIF r.relrowsecurity THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'info', r.source, r.relation, NULL,
+				'row security does not apply to the current user, who merges all rows');
+		END IF;
+	END LOOP;
+	RETURN can_map;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_source_access(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds which tables of sources the caller may not read';
+
+/* Tables of the target that are not as most are. */
+CREATE FUNCTION snowflake_migrate_internal.check_kinds(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
+			'is unlogged: a crash loses its rows, merged ones too',
+			advice => format('ALTER TABLE %s SET LOGGED;', t.relation))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_class AS c ON c.oid = t.relation
+		WHERE c.relpersistence = 'u';
+	PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, t.relation::text, NULL,
+			format('has children, each of which is merged as a table of its own: %s',
+				   string_agg(i.inhrelid::regclass::text, ', ' ORDER BY i.inhrelid)))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_class AS c ON c.oid = t.relation AND c.relkind = 'r'
+			JOIN pg_inherits AS i ON i.inhparent = c.oid
+		GROUP BY t.relation;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_kinds(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds tables that are not as most are';
+
+CREATE FUNCTION snowflake_migrate_internal.check_tables(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	schemas CONSTANT boolean := snowflake_migrate_internal.check_usage(run_);
+	targets CONSTANT boolean := snowflake_migrate_internal.check_target_access(run_);
+	sources CONSTANT boolean := snowflake_migrate_internal.check_source_access(run_);
+BEGIN
+	PERFORM snowflake_migrate_internal.check_not_merged(run_);
+	PERFORM snowflake_migrate_internal.check_not_merged_into(run_);
+	PERFORM snowflake_migrate_internal.check_kinds(run_);
+	RETURN schemas AND targets AND sources;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_tables(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with tables';

@@ -1,0 +1,304 @@
+/*
+ * Columns that look like references and have neither a foreign key nor a declaration: by their names, by a column
+ * beside them that says of which table the ids are, and by what is in the documents of the sources.
+ */
+
+/* A name in small letters, with an underscore between its words. */
+CREATE FUNCTION snowflake_migrate_internal.word(name text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT lower(regexp_replace(regexp_replace(name, '([a-z0-9])([A-Z])', '\1_\2', 'g'), '\W+', '_', 'g')) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.word(text)
+	IS 'for snowflake_migrate.merge()''s own use: a name as it is compared with others';
+
+/*
+ * The tables whose ids can be referred to, each under all words that a column could call it by: a word is of the
+ * relation at the same place.  unchanging: those whose ids stay what they are.
+ */
+CREATE FUNCTION snowflake_migrate_internal.vocabulary(
+	run_ bigint,
+	OUT words text[],
+	OUT relations regclass[],
+	OUT unchanging regclass[]) RETURNS record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT coalesce(array_agg(w.word ORDER BY w.word, w.relation), '{}'),
+		coalesce(array_agg(w.relation ORDER BY w.word, w.relation), '{}'),
+		coalesce(array_agg(w.relation) FILTER (WHERE w.mode = 'same_id'), '{}')
+	FROM (
+		SELECT DISTINCT g.word, t.relation, t.mode
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN pg_class AS c ON c.oid = t.relation
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
+			CROSS JOIN LATERAL unnest(ARRAY[w.word, regexp_replace(w.word, 's$', ''), regexp_replace(w.word, 'es$', ''),
+											regexp_replace(w.word, 'ies$', 'y')]) AS g (word)
+		WHERE t.run = run_ AND cardinality(t.key) = 1 AND t.mode <> 'ignore'
+			AND (t.kind = 'id' OR t.mode = 'same_id'
+				 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
+							WHERE f.run = run_ AND f.no = t.no AND f.name = t.key[1]))
+	) AS w
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.vocabulary(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: what the tables of a run are called';
+
+/* The table that a word names, or that its end names: players for player, sender_player. */
+CREATE FUNCTION snowflake_migrate_internal.named(name text, words text[], relations regclass[], also_end boolean)
+RETURNS regclass
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT w.relation FROM unnest(words, relations) AS w (word, relation)
+	WHERE w.word = name OR (also_end AND right(name, length(w.word) + 1) = '_' || w.word)
+	ORDER BY length(w.word) DESC, w.relation LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.named(text, text[], regclass[], boolean)
+	IS 'for snowflake_migrate.merge()''s own use: the table that a word names';
+
+/*
+ * The columns that refer to nothing yet, of types that can.  stem: what a name that ends with id is about.
+ * kind_column: the column beside it that says of which table the ids are.
+ */
+CREATE FUNCTION snowflake_migrate_internal.undeclared_columns(
+	run_ bigint,
+	OUT no int,
+	OUT relation regclass,
+	OUT name name,
+	OUT is_document boolean,
+	OUT word text,
+	OUT stem text,
+	OUT kind_column name) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH foreign_key AS MATERIALIZED (
+		SELECT f.relation, f.name
+		FROM snowflake_migrate.runs AS r, snowflake_migrate_internal.foreign_keys(r.target) AS f
+		WHERE r.run = run_
+	)
+	SELECT t.no, t.relation, c.attname, y.oid IN ('jsonb'::regtype, 'json'::regtype), w.word, w.stem,
+		(SELECT k.attname
+		 FROM snowflake_migrate_internal.columns_of(t.relation) AS k
+			JOIN pg_type AS d ON d.oid = k.atttypid LEFT JOIN pg_type AS b ON b.oid = d.typbasetype
+		 WHERE coalesce(b.typcategory, d.typcategory) IN ('S', 'E')
+			AND replace(snowflake_migrate_internal.word(k.attname), '_', '')
+				IN (replace(w.stem, '_', '') || 'type', replace(w.stem, '_', '') || 'kind')
+		 ORDER BY k.attnum LIMIT 1)
+	FROM snowflake_migrate_internal.merged_tables(run_) AS t
+		CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(t.relation) AS c
+		JOIN pg_type AS d ON d.oid = c.atttypid
+		JOIN pg_type AS y ON y.oid = coalesce(nullif(d.typbasetype, 0), d.oid)
+		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.attname)) AS g (word)
+		CROSS JOIN LATERAL (
+			SELECT g.word, CASE WHEN g.word ~ '.ids?$' THEN regexp_replace(g.word, '_?ids?$', '') END) AS w (word, stem)
+	WHERE c.attgenerated = ''
+		AND y.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype,
+					  'smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype,
+					  'jsonb'::regtype, 'json'::regtype)
+		AND NOT (t.kind = 'id' AND t.key = ARRAY[c.attname])
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_references AS f
+			WHERE f.run = run_ AND f.no = t.no AND f.name = c.attname)
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate.declared_references AS f
+			WHERE f.relation = t.relation AND f.column_name = c.attname)
+		AND NOT EXISTS (SELECT FROM foreign_key AS f WHERE f.relation = t.relation AND f.name = c.attname)
+	ORDER BY t.no, c.attnum
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_columns(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the columns that could be references';
+
+/*
+ * A path in the documents of a column that looks like one to ids, with the member's name; of the first 1000 rows of a
+ * source.
+ */
+CREATE FUNCTION snowflake_migrate_internal.document_ids(relation regclass, attname name, OUT path text, OUT name text)
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		WITH RECURSIVE document (content) AS (
+			SELECT s.{"column"}::jsonb FROM {source} AS s WHERE s.{"column"} IS NOT NULL LIMIT 1000
+		),
+		part (path, name, content, depth) AS (
+			SELECT '$', '', d.content, 0 FROM document AS d
+			UNION ALL
+			SELECT p.path || n.step, n.name, n.content, p.depth + 1
+			FROM part AS p,
+				LATERAL (
+					SELECT CASE WHEN e.key ~ '^\d+$' THEN '.*'
+							WHEN e.key ~ '^[A-Za-z_]\w*$' THEN '.' || e.key
+							ELSE '.' || to_json(e.key) END,
+						CASE WHEN e.key ~ '^\d+$' THEN p.name ELSE e.key END, e.value
+					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
+					UNION ALL
+					SELECT '[*]', p.name, e.value
+					FROM jsonb_array_elements(CASE jsonb_typeof(p.content) WHEN 'array' THEN p.content
+											  ELSE '[]' END) AS e
+				) AS n (step, name, content)
+			WHERE p.depth < 20
+		)
+		SELECT f.path, f.name
+		FROM (
+			SELECT 1, p.path, snowflake_migrate_internal.word(p.name)
+			FROM part AS p
+			WHERE p.name ~* 'ids?$' AND snowflake_migrate_internal.word(p.name) ~ '(^|_)ids?$'
+				AND snowflake_migrate_internal.json_id(p.content) IS NOT NULL
+			UNION ALL
+			SELECT 2, p.path || '.keyvalue().key', snowflake_migrate_internal.word(p.name)
+			FROM part AS p
+			WHERE jsonb_typeof(p.content) = 'object'
+				AND EXISTS (SELECT FROM jsonb_object_keys(p.content) AS k (name) WHERE k.name ~ '^\d+$')
+		) AS f (rank, path, name)
+		ORDER BY f.rank, f.path COLLATE "C"
+		LIMIT 1
+	$query$, jsonb_build_object('column', attname, 'source', snowflake_migrate_internal.only(relation)))
+		INTO path, name;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.document_ids(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids';
+
+/* Adds a column of documents to the report, with the first path to ids that is found in a source. */
+CREATE FUNCTION snowflake_migrate_internal.find_documents(
+	run_ bigint,
+	relation_ regclass,
+	name_ name,
+	words text[],
+	relations regclass[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	source_relation regclass;
+	path text;
+	member text;
+BEGIN
+	FOR source_relation IN
+		SELECT s.source_relation
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = name_
+		WHERE s.relation = relation_ AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype)
+			AND snowflake_migrate_internal.can_read(s.source_relation)
+		ORDER BY s.source_no
+	LOOP
+		SELECT d.path, d.name INTO path, member
+			FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d;
+		EXIT WHEN path IS NOT NULL;
+	END LOOP;
+	PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, relation_::text, name_, 'may hold ids', NULL, path,
+		format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);', relation_, name_,
+			   coalesce(snowflake_migrate_internal.named(regexp_replace(member, '_?ids?$', ''),
+														 words, relations, true)::text, '?'),
+			   coalesce(path, '?')));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(bigint, regclass, name, text[], regclass[])
+	IS 'for snowflake_migrate.merge()''s own use: adds documents that may hold ids to the report';
+
+/* The kinds of ids that a column holds in the sources, as the column beside it names them. */
+CREATE FUNCTION snowflake_migrate_internal.kinds(run_ bigint, relation_ regclass, name_ name, kind_column name)
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	source_relation regclass;
+	kinds text[] := '{}';
+	more text[];
+BEGIN
+	FOR source_relation IN
+		SELECT s.source_relation
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+		WHERE s.relation = relation_ AND snowflake_migrate_internal.can_read(s.source_relation)
+			AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[name_, kind_column])
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT array_agg(d.kind)
+			FROM (
+				SELECT DISTINCT s.{"kind"}::text
+				FROM {source} AS s
+				WHERE s.{"kind"} IS NOT NULL AND s.{"column"} IS NOT NULL
+				ORDER BY 1
+				LIMIT 10
+			) AS d (kind)
+		$query$, jsonb_build_object('kind', kind_column, 'column', name_,
+			'source', snowflake_migrate_internal.only(source_relation))) INTO more;
+		kinds := kinds || more;
+	END LOOP;
+	RETURN ARRAY(SELECT DISTINCT k.kind FROM unnest(kinds) AS k (kind) ORDER BY k.kind LIMIT 10);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.kinds(bigint, regclass, name, name)
+	IS 'for snowflake_migrate.merge()''s own use: the kinds of ids that a column holds';
+
+/*
+ * Adds a column to the report that another beside it says of which table its ids are: a declaration for each kind of
+ * ids.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_kinds(
+	run_ bigint,
+	relation_ regclass,
+	name_ name,
+	kind_column name,
+	words text[],
+	relations regclass[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	kinds text[] := snowflake_migrate_internal.kinds(run_, relation_, name_, kind_column);
+	declarations text;
+BEGIN
+	IF kinds = '{}' THEN
+		kinds := '{?}';
+	END IF;
+	/* The last word: Player of App\Models\Player. */
+	SELECT string_agg(format('SELECT snowflake_migrate.declare_reference(%L, %L, %L, %L);', relation_, name_,
+							 coalesce(snowflake_migrate_internal.named(w.word, words, relations, false)::text, '?'),
+							 format('%I = %L', kind_column, k.kind)), E'\n' ORDER BY k.kind COLLATE "C")
+		INTO declarations
+		FROM unnest(kinds) AS k (kind)
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(substring(k.kind FROM '(\w+)\W*$'))) AS w (word);
+	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, relation_::text, name_,
+		format('looks like a reference to a table that column %I names', kind_column),
+		advice => E'For each kind of ids that it holds, with the table:\n' || declarations);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(bigint, regclass, name, name, text[], regclass[])
+	IS 'for snowflake_migrate.merge()''s own use: adds a column of ids of several tables to the report';
+
+CREATE FUNCTION snowflake_migrate_internal.check_undeclared(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	known record;
+	col record;
+	referenced regclass;
+	namesake regclass;		/* its name says nothing of ids */
+BEGIN
+	SELECT v.* INTO known FROM snowflake_migrate_internal.vocabulary(run_) AS v;
+	FOR col IN SELECT c.* FROM snowflake_migrate_internal.undeclared_columns(run_) AS c LOOP
+		IF col.is_document THEN
+			PERFORM snowflake_migrate_internal.find_documents(run_, col.relation, col.name,
+				known.words, known.relations);
+			CONTINUE;
+		END IF;
+		referenced := CASE WHEN col.stem = 'parent' THEN col.relation
+			ELSE coalesce(snowflake_migrate_internal.named(col.stem, known.words, known.relations, true),
+						  CASE WHEN col.stem LIKE '%\_parent' AND col.relation = ANY (known.relations)
+							THEN col.relation END) END;
+		namesake := snowflake_migrate_internal.named(col.word, known.words, known.relations, false);
+		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
+		IF referenced IS NOT NULL THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, col.relation::text, col.name,
+				format('looks like a reference to %s, but has no foreign key', referenced),
+				advice => format('If it is one: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
+								 col.relation, col.name, referenced));
+		ELSIF col.kind_column IS NOT NULL THEN
+			PERFORM snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column,
+				known.words, known.relations);
+		ELSIF col.word ~ '_ids?$' OR namesake IS NOT NULL THEN
+			PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, col.relation::text, col.name, 'may hold ids',
+				advice => format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
+								 col.relation, col.name, coalesce(namesake::text, '?')));
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_undeclared(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds columns that look like references';
