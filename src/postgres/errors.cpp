@@ -10,6 +10,7 @@
 #include "postgres/environment.h"
 #include "postgres/grant.h"
 #include "postgres/node.h"
+#include "postgres/registry_kind.h"
 #include "postgres/settings.h"
 #include "postgres/time.h"
 
@@ -79,10 +80,6 @@ report_behind_newest(const Behind &behind)
 [[noreturn]] void
 report_behind_grant(const Behind &behind)
 {
-	const char *other_hint = registry_address().kind == RegistryKind::zookeeper ? "" :
-		"If a wrong clock has moved the registry's time ahead and no id was made there, "
-		"the registry's owner can set it back with snowflake_registry_repair() while this server is stopped. ";
-
 	ereport(ERROR,
 			(errcode(sqlstate_clock),
 			 errmsg("clock is behind the snowflake ids"),
@@ -93,7 +90,8 @@ report_behind_grant(const Behind &behind)
 					   max_wait_setting(), max_drift_setting()),
 			 errhint("This passes when the clock gets there. Otherwise set the clock right, "
 					 "or set \"snowflake.node_id\" to another number or to \"auto\" and restart the server. "
-					 "%ssnowflake_set_reserved_until() does not help here.", other_hint)));
+					 "%ssnowflake_set_reserved_until() does not help here.",
+					 facts_of(registry_address().kind).setting_back)));
 }
 
 /* This server had reserved the time. */

@@ -7,6 +7,7 @@
 #include "postgres/grant.h"
 
 #include "core/atomic.h"
+#include "postgres/registry_kind.h"
 #include "postgres/reservation.h"
 #include "postgres/settings.h"
 #include "postgres/time.h"
@@ -151,14 +152,14 @@ report_ungranted(int64_t now_us)
 	bool		has_keeper = shared()->keeper_latch.load(std::memory_order_acquire) != nullptr;
 	const char *problem = !has_keeper ? "this server's keeper is not running" :
 		grant.problem[0] != '\0' ? grant.problem : "it has not answered in time";
-	const char *hint = !has_keeper ?
-		"It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back after a "
-		"second." :
-		registry_address().kind == RegistryKind::zookeeper ?
-		"Ids come again by themselves as soon as the registry grants time; its znodes show who holds what, "
-		"and this server's log what the keeper does." :
-		"Ids come again by themselves as soon as the registry grants time; its view snowflake_claims shows who holds "
-		"what, and this server's log what the keeper does.";
+	char		hint[200];
+
+	snprintf(hint, sizeof(hint), has_keeper ?
+			 "Ids come again by themselves as soon as the registry grants time; %s, and this server's log what the "
+			 "keeper does." :
+			 "It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back "
+			 "after a second.",
+			 facts_of(registry_address().kind).holders);
 
 	if (state == ClaimState::none)
 		ereport(ERROR,

@@ -10,6 +10,8 @@
 
 #include <unistd.h>
 
+#include "postgres/registry_kind.h"
+
 #include "postgres/pg.h"
 
 namespace snowflake
@@ -97,13 +99,13 @@ assign_node_id(const char *, void *extra)
 	parsed_node_id = static_cast<const NodeId *>(extra);
 }
 
-/* Is there the module for a registry in ZooKeeper? */
+/* Was the module for such a registry installed? */
 bool
-has_zookeeper()
+has_module(const RegistryKindFacts &kind)
 {
 	char		path[MAXPGPATH];
 
-	snprintf(path, sizeof(path), "%s/snowflake_zookeeper%s", pkglib_path, DLSUFFIX);
+	snprintf(path, sizeof(path), "%s/%s%s", pkglib_path, kind.module, DLSUFFIX);
 	return access(path, R_OK) == 0;
 }
 
@@ -128,6 +130,18 @@ refuse_registry(const char *detail, const char *hint)
 }
 
 bool
+refuse_missing_module(const RegistryKindFacts &kind)
+{
+	char		detail[100];
+	char		hint[150];
+
+	snprintf(detail, sizeof(detail), "This snowflake was built without the library for %s.", kind.name);
+	snprintf(hint, sizeof(hint),
+			 "Install it (Debian: %s), build and install snowflake again, and restart the server.", kind.package);
+	return refuse_registry(detail, hint);
+}
+
+bool
 check_registry(char **text, void **extra, GucSource)
 {
 	Reason		reason;
@@ -138,10 +152,8 @@ check_registry(char **text, void **extra, GucSource)
 							   "Give postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH. "
 							   "For PostgreSQL, a password belongs into a password file, or a service or certificates "
 							   "take its place.");
-	if (parsed.kind == RegistryKind::zookeeper && !has_zookeeper())
-		return refuse_registry("This snowflake was built without the library for ZooKeeper.",
-							   "Install it (Debian: libzookeeper-st-dev), build and install snowflake again, and "
-							   "restart the server.");
+	if (parsed.kind != RegistryKind::none && !has_module(facts_of(parsed.kind)))
+		return refuse_missing_module(facts_of(parsed.kind));
 	*extra = setting_memory(sizeof(parsed));
 	if (*extra == nullptr)
 		return false;

@@ -10,6 +10,7 @@
 #include "registry/client.h"
 #include "registry/look_up.h"
 
+#include "postgres/registry_kind.h"
 #include "postgres/settings.h"
 #include "postgres/time.h"
 
@@ -20,7 +21,6 @@ namespace snowflake
 
 namespace
 {
-
 
 /* The registry's encoding need not be this server's. */
 void
@@ -39,11 +39,11 @@ load_store()
 
 	if (store == nullptr)
 	{
-		bool		is_zookeeper = registry_address().kind == RegistryKind::zookeeper;
+		char		module[MAXPGPATH];
 
+		snprintf(module, sizeof(module), "$libdir/%s", facts_of(registry_address().kind).module);
 		store = static_cast<const Store *>(reinterpret_cast<const void *(*) ()>(
-			load_external_function(is_zookeeper ? "$libdir/snowflake_zookeeper" : "$libdir/snowflake_postgresql",
-								   store_symbol, true, nullptr))());
+			load_external_function(module, store_symbol, true, nullptr))());
 	}
 	return store;
 }

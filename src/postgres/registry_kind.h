@@ -1,0 +1,44 @@
+/*
+ * registry_kind.h
+ *		What differs between the kinds of registries outside of their modules.
+ */
+#ifndef SNOWFLAKE_POSTGRES_REGISTRY_KIND_H
+#define SNOWFLAKE_POSTGRES_REGISTRY_KIND_H
+
+#include "core/registry_address.h"
+
+namespace snowflake __attribute__((visibility("hidden")))
+{
+
+struct RegistryKindFacts
+{
+	const char *name;
+	const char *module;			/* in $libdir, without its suffix */
+	const char *package;		/* Debian's, with the library that the module is built with */
+	const char *holders;		/* where people see who holds what */
+	const char *setting_back;	/* how to take back what a wrong clock was granted; "" where nothing does */
+};
+
+inline constexpr RegistryKindFacts registry_in_postgresql = {
+	"PostgreSQL", "snowflake_postgresql", "libpq-dev",
+	"its view snowflake_claims shows who holds what",
+	"If a wrong clock has moved the registry's time ahead and no id was made there, "
+	"the registry's owner can set it back with snowflake_registry_repair() while this server is stopped. ",
+};
+
+inline constexpr RegistryKindFacts registry_in_zookeeper = {
+	"ZooKeeper", "snowflake_zookeeper", "libzookeeper-st-dev",
+	"its znodes show who holds what",
+	"",
+};
+
+/* Where there is a registry. */
+constexpr const RegistryKindFacts &
+facts_of(RegistryKind kind) noexcept
+{
+	return kind == RegistryKind::zookeeper ? registry_in_zookeeper : registry_in_postgresql;
+}
+
+}  // namespace snowflake
+
+#endif
