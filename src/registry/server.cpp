@@ -219,8 +219,8 @@ report_refused(Admission admission, const Claim &known, int64_t expected_generat
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("claim of a living holder cannot be changed by others"),
-					 errdetail("Node number %lld is held by another. While the registry is unsettled, granted_until can "
-							   "be raised, but not as far as %s.", node, wanted.text)));
+					 errdetail("Node number %lld is held by another. While the registry is unsettled, granted_until "
+							   "can be raised, but not as far as %s.", node, wanted.text)));
 		case Admission::admitted:
 		case Admission::changed:
 			break;
