@@ -546,7 +546,7 @@ BEGIN
 	LOOP
 		PERFORM snowflake_migrate_internal.create_map(run_, table_no);
 	END LOOP;
-	PERFORM snowflake_migrate_internal.number(run_, n)
+	PERFORM snowflake_migrate_internal.number_source(run_, n)
 		FROM (SELECT generate_subscripts(r.sources, 1) FROM snowflake_migrate.runs AS r WHERE r.run = run_) AS s (n);
 
 	FOR step IN

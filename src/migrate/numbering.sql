@@ -159,7 +159,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.assign_ids(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: gives rows new ids in order of time';
 
 /* The new ids of one source, and the ids that it keeps. */
-CREATE FUNCTION snowflake_migrate_internal.number(run_ bigint, source_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.number_source(run_ bigint, source_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -194,5 +194,5 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.number(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.number_source(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the new ids of a source';
