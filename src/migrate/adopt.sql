@@ -136,22 +136,13 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_check_table(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: refuses what is not a table that can be adopted';
 
-/* A key is the one column of a primary key, an identity column, or one whose default is a sequence's or snowflake's. */
+/* A key is the one column of a primary key, or one that gets numbers by default. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_is_key(relation regclass, attnum smallint) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT EXISTS (
-			SELECT FROM pg_index AS i
-			WHERE i.indrelid = relation AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = adopt_is_key.attnum)
-		OR EXISTS (
-			SELECT FROM pg_attribute AS a
-			WHERE a.attrelid = relation AND a.attnum = adopt_is_key.attnum AND a.attidentity <> '')
-		OR EXISTS (
-			SELECT FROM pg_attrdef AS d
-				JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
-				JOIN pg_sequence AS q ON u.refclassid = 'pg_class'::regclass AND q.seqrelid = u.refobjid
-			WHERE d.adrelid = relation AND d.adnum = adopt_is_key.attnum)
-		OR snowflake_migrate_internal.has_snowflake_default(relation, adopt_is_key.attnum)
+	SELECT snowflake_migrate_internal.makes_numbers(relation, attnum) OR EXISTS (
+		SELECT FROM pg_index AS i
+		WHERE i.indrelid = relation AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = attnum)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_is_key(regclass, smallint)
 	IS 'for snowflake_migrate.adopt()''s own use: whether a column is a key';

@@ -68,12 +68,7 @@ BEGIN
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = t.key[1]
 		WHERE t.kind = 'id' AND a.atttypid = 'bigint'::regtype
-			AND NOT EXISTS (
-				SELECT FROM pg_attrdef AS d
-					JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
-						AND u.refclassid = 'pg_proc'::regclass
-						AND u.refobjid = snowflake_migrate_internal.default_function()
-				WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum);
+			AND NOT snowflake_migrate_internal.has_snowflake_default(t.relation, a.attnum);
 	RETURN can_map;
 END
 $$;

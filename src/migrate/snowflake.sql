@@ -17,12 +17,12 @@ COMMENT ON FUNCTION snowflake_migrate_internal.default_function() IS 'the functi
 
 CREATE FUNCTION snowflake_migrate_internal.has_snowflake_default(
 	relation regclass,
-	column_number smallint) RETURNS boolean
+	attnum smallint) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT EXISTS (
 		SELECT FROM pg_attrdef AS d JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
-		WHERE d.adrelid = relation AND d.adnum = column_number
+		WHERE d.adrelid = relation AND d.adnum = attnum
 			AND u.refclassid = 'pg_proc'::regclass AND u.refobjid = 'snowflake_nextval()'::regprocedure);
 END;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_snowflake_default(regclass, smallint)
