@@ -132,6 +132,57 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.remote_server(name)
 	IS 'what another server''s view snowflake_internal.server says, and how far its clock is from this one';
 
+/* Reports an error where other servers can't be asked at all: said once, rather than by every server's row. */
+CREATE FUNCTION snowflake_internal.check_servers(servers name[]) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name name;
+	wrapper name;
+BEGIN
+	FOREACH name IN ARRAY servers LOOP
+		IF name IS NULL THEN
+			RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'server name must not be null';
+		END IF;
+		SELECT w.fdwname INTO wrapper
+			FROM pg_catalog.pg_foreign_server AS f JOIN pg_catalog.pg_foreign_data_wrapper AS w ON w.oid = f.srvfdw
+			WHERE f.srvname = name;
+		IF NOT FOUND THEN
+			RAISE EXCEPTION USING ERRCODE = 'undefined_object',
+				MESSAGE = pg_catalog.format('server "%s" does not exist', name),
+				HINT = 'Create it with CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw, '
+					'or give one of those in pg_foreign_server.';
+		ELSIF wrapper <> 'postgres_fdw' THEN
+			RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+				MESSAGE = pg_catalog.format('server "%s" is not a postgres_fdw server', name),
+				DETAIL = pg_catalog.format('Its foreign-data wrapper is "%s".', wrapper),
+				HINT = 'Give servers that were created with FOREIGN DATA WRAPPER postgres_fdw.';
+		END IF;
+	END LOOP;
+
+	IF pg_catalog.cardinality(servers) > 0 THEN
+		IF pg_catalog.pg_is_in_recovery() THEN
+			RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction',
+				MESSAGE = 'cannot check other servers during recovery',
+				HINT = 'Call snowflake_check_cluster() on a server that is not a standby, or with an empty array.';
+		ELSIF pg_catalog.current_setting('transaction_read_only')::boolean THEN
+			RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction',
+				MESSAGE = 'cannot check other servers in a read-only transaction',
+				DETAIL = 'They are asked through temporary foreign tables.',
+				HINT = 'Call snowflake_check_cluster() in a read-write transaction, or with an empty array.';
+		ELSIF NOT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP') THEN
+			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+				MESSAGE = pg_catalog.format('permission denied to create temporary tables in database "%s"',
+											pg_catalog.current_database()),
+				DETAIL = 'Other servers are asked through temporary foreign tables.',
+				HINT = 'Grant the privilege TEMP on the database.';
+		END IF;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_servers(name[])
+	IS 'for snowflake_check_cluster()''s own use: whether the caller can ask these servers';
+
 /*
  * One row for this server, '(this server)', and one for each server named, in that order.
  *
@@ -161,50 +212,9 @@ CREATE FUNCTION snowflake_check_cluster(
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	name name;
-	wrapper name;
 	max_difference interval;
 BEGIN
-	FOREACH name IN ARRAY servers LOOP
-		IF name IS NULL THEN
-			RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'server name must not be null';
-		END IF;
-		SELECT w.fdwname INTO wrapper
-			FROM pg_catalog.pg_foreign_server AS f JOIN pg_catalog.pg_foreign_data_wrapper AS w ON w.oid = f.srvfdw
-			WHERE f.srvname = name;
-		IF NOT FOUND THEN
-			RAISE EXCEPTION USING ERRCODE = 'undefined_object',
-				MESSAGE = pg_catalog.format('server "%s" does not exist', name),
-				HINT = 'Create it with CREATE SERVER ... FOREIGN DATA WRAPPER postgres_fdw, '
-					'or give one of those in pg_foreign_server.';
-		ELSIF wrapper <> 'postgres_fdw' THEN
-			RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-				MESSAGE = pg_catalog.format('server "%s" is not a postgres_fdw server', name),
-				DETAIL = pg_catalog.format('Its foreign-data wrapper is "%s".', wrapper),
-				HINT = 'Give servers that were created with FOREIGN DATA WRAPPER postgres_fdw.';
-		END IF;
-	END LOOP;
-
-	/* Said once, rather than by every server's row. */
-	IF pg_catalog.cardinality(servers) > 0 THEN
-		IF pg_catalog.pg_is_in_recovery() THEN
-			RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction',
-				MESSAGE = 'cannot check other servers during recovery',
-				HINT = 'Call snowflake_check_cluster() on a server that is not a standby, or with an empty array.';
-		ELSIF pg_catalog.current_setting('transaction_read_only')::boolean THEN
-			RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction',
-				MESSAGE = 'cannot check other servers in a read-only transaction',
-				DETAIL = 'They are asked through temporary foreign tables.',
-				HINT = 'Call snowflake_check_cluster() in a read-write transaction, or with an empty array.';
-		ELSIF NOT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP') THEN
-			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-				MESSAGE = pg_catalog.format('permission denied to create temporary tables in database "%s"',
-											pg_catalog.current_database()),
-				DETAIL = 'Other servers are asked through temporary foreign tables.',
-				HINT = 'Grant the privilege TEMP on the database.';
-		END IF;
-	END IF;
-
+	PERFORM snowflake_internal.check_servers(servers);
 	/* Where the library was neither preloaded nor used yet, there is no setting. */
 	max_difference := greatest(interval '100 ms',
 		coalesce((SELECT g.setting::float8 FROM pg_catalog.pg_settings AS g WHERE g.name = 'snowflake.max_wait'), 2000)

@@ -329,13 +329,40 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.registry_list IS 'lists a group''s claims, for a server that wants any';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_list FROM PUBLIC;
 
+/* A group's first claim sets its layout; another one is refused from then on. */
+CREATE FUNCTION snowflake_internal.registry_keep_layout(registry_group text, layout text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	group_layout text;
+BEGIN
+	-- Nobody could ever use a group whose layout is none.
+	IF NOT EXISTS (SELECT FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C") AND
+		$2 <> (SELECT l.spec FROM @extschema@.snowflake_layout($2) AS l) COLLATE "C"
+	THEN
+		RAISE EXCEPTION 'layout of a snowflake registry''s group must be written out'
+			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is "%s".', $2);
+	END IF;
+	INSERT INTO snowflake_internal.registry_group VALUES ($1, $2) ON CONFLICT DO NOTHING;
+	SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g
+		WHERE g.registry_group = $1 COLLATE "C";
+	IF group_layout <> $2 COLLATE "C" THEN
+		RAISE EXCEPTION 'layout of a snowflake registry''s group cannot be another one'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				  DETAIL = format('Group "%s" has the layout "%s", not "%s".', $1, group_layout, $2);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_keep_layout(text, text) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_keep_layout(text, text) FROM PUBLIC;
+
 /*
- * Writes a claim where the registry has it in this generation, 0 for none at
- * all, and is the one that was read; false where not.  me is the writing server's nonce.  form is what becomes of
- * the claim: 'claim', the server is granted it, or renews it, and counts as alive for
- * alive_for from now on; 'release', nobody holds it; 'assertion', it stays with
- * its holder, and only granted_until is raised.  layout is the server's: a group's first
- * claim sets the group's.
+ * Writes a claim where the registry has it in this generation, 0 for none at all, and is the one that was read; false
+ * where not.  me is the writing server's nonce, layout its layout.  form is what becomes of the claim: 'claim', the
+ * server is granted it, or renews it, and counts as alive for alive_for from now on; 'release', nobody holds it;
+ * 'assertion', it stays with its holder, and only granted_until is raised.
  */
 CREATE FUNCTION snowflake_internal.registry_write(
 	registry_group text,
@@ -358,7 +385,6 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	granted_at timestamptz := timestamptz 'epoch' + since * interval '1 microsecond';
-	group_layout text;
 	wait record;
 	window_s double precision := extract(epoch FROM alive_for);
 	furthest_of_others bigint;
@@ -403,21 +429,7 @@ BEGIN
 	fence := timestamptz 'epoch' + fence_us * interval '1 microsecond';
 
 	IF form = 'claim' COLLATE "C" THEN
-		-- Nobody could ever use a group whose layout is none.
-		IF NOT EXISTS (SELECT FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C") AND
-			layout <> (SELECT l.spec FROM @extschema@.snowflake_layout(layout) AS l) COLLATE "C"
-		THEN
-			RAISE EXCEPTION 'layout of a snowflake registry''s group must be written out'
-				USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is "%s".', layout);
-		END IF;
-		INSERT INTO snowflake_internal.registry_group VALUES ($1, $8) ON CONFLICT DO NOTHING;
-		SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g
-			WHERE g.registry_group = $1 COLLATE "C";
-		IF group_layout <> layout COLLATE "C" THEN
-			RAISE EXCEPTION 'layout of a snowflake registry''s group cannot be another one'
-				USING ERRCODE = 'object_not_in_prerequisite_state',
-					  DETAIL = format('Group "%s" has the layout "%s", not "%s".', $1, group_layout, layout);
-		END IF;
+		PERFORM snowflake_internal.registry_keep_layout($1, $8);
 	END IF;
 
 	number := snowflake_internal.registry_number();
