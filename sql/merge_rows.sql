@@ -38,7 +38,7 @@ WHERE ARRAY(SELECT p FROM jsonb_path_query(mapped(document, path), path::jsonpat
 	AND NOT (path = '$.*.*' AND document::text LIKE '%[%');
 
 -- the order of tables: parents first, those that refer to each other together
-SELECT relation, step, cyclic FROM snowflake_migrate_internal.order('{1,2,3,4,5,6}', '{2,3,4,4,5,6}', '{1,4,3,2,5,9}') ORDER BY step, relation;
+SELECT relation, step, cyclic FROM snowflake_migrate_internal.dependency_order('{1,2,3,4,5,6}', '{2,3,4,4,5,6}', '{1,4,3,2,5,9}') ORDER BY step, relation;
 
 -- two sources: what is unique, in the target and among the sources
 CREATE SCHEMA tg; CREATE SCHEMA sa; CREATE SCHEMA sb;

@@ -10,7 +10,7 @@
  * A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are
  * in it.
  */
-CREATE FUNCTION snowflake_migrate_internal.unique(
+CREATE FUNCTION snowflake_migrate_internal.unique_constraints(
 	run_ bigint,
 	no_ int,
 	OUT label name,
@@ -69,11 +69,11 @@ AS $$
 	/* What decides which rows are the same comes first. */
 	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.label
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.unique(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.unique_constraints(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';
 
 /* The CHECK constraints of a table, and of the domains of its columns, as expressions over the table's columns. */
-CREATE FUNCTION snowflake_migrate_internal.checks(
+CREATE FUNCTION snowflake_migrate_internal.check_constraints(
 	relation regclass,
 	OUT label name,
 	OUT names name[],
@@ -91,11 +91,11 @@ AS $$
 	FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid AND c.contype = 'c'
 	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.checks(regclass)
+COMMENT ON FUNCTION snowflake_migrate_internal.check_constraints(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: CHECK constraints as expressions';
 
 /*
- * What the queries about one constraint, a row of unique(), have in common, besides the names of its table:
+ * What the queries about one constraint, a row of unique_constraints(), have in common, besides the names of its table:
  *
  *     taken      the target's rows as it sees them: t1 .. (the key), e1 ..
  *     same       whether rows w and t are the same to it
@@ -206,7 +206,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_clashes(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the rows that clash in a unique constraint';
 
 /* Adds an error about one unique constraint to the report. */
-CREATE FUNCTION snowflake_migrate_internal.find_in_constraint(
+CREATE FUNCTION snowflake_migrate_internal.report_constraint(
 	names jsonb,
 	problem text,
 	count bigint,
@@ -216,7 +216,7 @@ AS $$
 	SELECT snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', NULL,
 		names ->> 'table', names ->> 'label', problem, count, names ->> 'remark', advice)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_in_constraint(jsonb, text, bigint, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.report_constraint(jsonb, text, bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds an error about a unique constraint to the report';
 
 /*
@@ -262,13 +262,13 @@ DECLARE
 	moved bigint;
 BEGIN
 	IF foreign_keys IS NOT NULL THEN
-		PERFORM snowflake_migrate_internal.find_in_constraint(names,
+		PERFORM snowflake_migrate_internal.report_constraint(names,
 			'rows clash that other tables refer to by other columns than the key', total,
 			'Choose another policy. The references are ' || foreign_keys || '.');
 	END IF;
 	IF names ->> 'policy' = 'skip' THEN
 		IF names ->> 'kind' = 'key' AND declared THEN
-			PERFORM snowflake_migrate_internal.find_in_constraint(names,
+			PERFORM snowflake_migrate_internal.report_constraint(names,
 				'rows are skipped to which declared references lead that are not renumbered', total,
 				'Choose another policy.');
 		END IF;
@@ -280,7 +280,7 @@ BEGIN
 			WHERE ({coalesce(c.t#, c.w#)}) IS DISTINCT FROM ({c.n#})
 		$query$, names) INTO moved;
 		IF moved > 0 THEN
-			PERFORM snowflake_migrate_internal.find_in_constraint(names,
+			PERFORM snowflake_migrate_internal.report_constraint(names,
 				'rows that clash in this constraint have other keys, which other tables refer to', moved,
 				'Choose another policy, or let the table have a key of one integer column.');
 		END IF;
@@ -379,14 +379,14 @@ BEGIN
 		SELECT count(*) INTO duplicates FROM pg_temp.snowflake_merge_clash AS c
 			WHERE c.place > 1 AND c.first_source = c.source;
 		IF duplicates > 0 THEN
-			PERFORM snowflake_migrate_internal.find_in_constraint(of_natural_key,
+			PERFORM snowflake_migrate_internal.report_constraint(of_natural_key,
 				'the natural key is not unique in a source', duplicates, 'Choose other columns, or accept duplicates.');
 		END IF;
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*) FROM (SELECT FROM {taken} AS t GROUP BY {t.e#} HAVING count(*) > 1) AS x
 		$query$, names) INTO duplicates;
 		IF duplicates > 0 THEN
-			PERFORM snowflake_migrate_internal.find_in_constraint(of_natural_key || '{"remark": null}',
+			PERFORM snowflake_migrate_internal.report_constraint(of_natural_key || '{"remark": null}',
 				'the natural key is not unique in the target', duplicates,
 				'Choose other columns, or accept duplicates.');
 		END IF;
@@ -497,7 +497,8 @@ BEGIN
 		'mark', '{source}',
 		'limit', coalesce(length_limit::text, 'NULL::int'),
 		'valid', coalesce((SELECT string_agg(format('(%s) IS NOT FALSE', k.expression), ' AND ')
-						   FROM snowflake_migrate_internal.checks(table_) AS k WHERE changed = ANY (k.names)), 'true'),
+						   FROM snowflake_migrate_internal.check_constraints(table_) AS k
+						   WHERE changed = ANY (k.names)), 'true'),
 		'columns', (SELECT string_agg(format(
 						CASE WHEN c.name = changed THEN 'left(y."merge former", n) || b.suffix AS %I' ELSE 'y.%I' END,
 						c.name), ', ')
@@ -538,7 +539,7 @@ BEGIN
 	WHEN 'suffix' THEN
 		done := snowflake_migrate_internal.policy_suffix(names);
 		IF done < total THEN
-			PERFORM snowflake_migrate_internal.find_in_constraint(names,
+			PERFORM snowflake_migrate_internal.report_constraint(names,
 				format('no suffix makes column %I both unique and valid', names ->> 'changed'), total - done,
 				'Choose another suffix or another policy.');
 			RETURN 0;

@@ -183,7 +183,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean)
  * m; of_source, which follows others, on the source's columns s.  range_end is the batch's last key, or null where it
  * is the last batch.  entries says which of the map's entries count.
  */
-CREATE FUNCTION snowflake_migrate_internal.range(
+CREATE FUNCTION snowflake_migrate_internal.next_batch(
 	run_ bigint,
 	no_ int,
 	source_ int,
@@ -229,7 +229,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.range(bigint, int, int, int, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.next_batch(bigint, int, int, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: the next batch of a table';
 
 /*
@@ -250,7 +250,7 @@ AS $$
 		'returning', snowflake_migrate_internal.returning(t.relation))
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN snowflake_migrate.runs AS r USING (run)
-		CROSS JOIN LATERAL snowflake_migrate_internal.range(
+		CROSS JOIN LATERAL snowflake_migrate_internal.next_batch(
 			run_, no_, source_, r.batch_size, 'm.action IN (''c'', ''r'')') AS b
 		CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', false) AS p
 		CROSS JOIN LATERAL (

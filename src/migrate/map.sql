@@ -197,7 +197,9 @@ BEGIN
 	IF plan.kind = 'none' THEN
 		RETURN changed;
 	END IF;
-	FOR u IN SELECT x.* FROM snowflake_migrate_internal.unique(run_, no_) AS x WHERE x.policy <> 'rerank' LOOP
+	FOR u IN
+		SELECT x.* FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x WHERE x.policy <> 'rerank'
+	LOOP
 		IF plan.kind <> 'id' OR '(' || quote_ident(plan.key[1]) || ')' <> ALL (u.expressions) THEN
 			changed := snowflake_migrate_internal.resolve(run_, no_, to_jsonb(u)) > 0 OR changed;
 		ELSE
@@ -226,7 +228,7 @@ AS $$
 		'New ids are in order of time: without a declared time of creation of what the columns refer to, '
 			'they are in the order of the old ones. '
 			'Else change these rows in the source, or put a view that leaves them out in its place.'
-	FROM snowflake_migrate_internal.checks(violations.relation) AS k
+	FROM snowflake_migrate_internal.check_constraints(violations.relation) AS k
 	UNION ALL
 	SELECT c.conname,
 		snowflake_migrate_internal.fill($query$
@@ -264,7 +266,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.violations(regclass)
  * Adds to the report which of one table's rows, as they become, violate its constraints: the sources may not have
  * them.
  */
-CREATE FUNCTION snowflake_migrate_internal.constraints(run_ bigint, no_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.find_violations(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -305,7 +307,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.constraints(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.find_violations(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: CHECKs and exclusion constraints over rows as they become';
 
 /* Puts on record, when it is known which rows clash, what became of one table's rows. */
@@ -321,7 +323,9 @@ DECLARE
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	FOR u IN
-		SELECT x.* FROM snowflake_migrate_internal.unique(run_, no_) AS x WHERE x.policy IN ('rerank', 'suffix')
+		SELECT x.*
+		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
+		WHERE x.policy IN ('rerank', 'suffix')
 	LOOP
 		CASE u.policy
 		WHEN 'rerank' THEN
@@ -440,7 +444,7 @@ BEGIN
 	IF plan.kind <> 'none' THEN
 		PERFORM snowflake_migrate_internal.record_policies(run_, no_);
 	END IF;
-	PERFORM snowflake_migrate_internal.constraints(run_, no_);
+	PERFORM snowflake_migrate_internal.find_violations(run_, no_);
 	INSERT INTO snowflake_migrate.report (run, severity, source, relation, object, problem, count, example)
 	SELECT run_, 'info', r.source, r.relation, r.constraint_name,
 		CASE r.policy

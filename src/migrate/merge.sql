@@ -390,7 +390,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.end_of_copy(bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: what follows the last batch';
 
 /* Verifies a run, adds to its report what it finds, and returns whether that is nothing: then the run is done. */
-CREATE FUNCTION snowflake_migrate_internal.end(run_ bigint) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.finish(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
@@ -408,7 +408,7 @@ BEGIN
 	RETURN proved;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.end(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.finish(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: verifies a run';
 
 /* Puts on record what a dry run found, after it was rolled back. */
@@ -478,7 +478,7 @@ BEGIN
 			COMMIT;
 		END IF;
 	END LOOP;
-	proved := snowflake_migrate_internal.end(run);
+	proved := snowflake_migrate_internal.finish(run);
 	IF dry_run IS TRUE THEN
 		SELECT jsonb_agg(to_jsonb(f)) INTO report FROM snowflake_migrate.report AS f WHERE f.run = merge.run;
 		ROLLBACK;

@@ -206,7 +206,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name)
  * An order of the tables in which parents come first: the number of tables that each reaches, and for those that reach
  * each other, one step.
  */
-CREATE FUNCTION snowflake_migrate_internal.order(
+CREATE FUNCTION snowflake_migrate_internal.dependency_order(
 	tables oid[],
 	children oid[],
 	parents oid[],
@@ -238,7 +238,7 @@ AS $$
 	)
 	SELECT o.relation, dense_rank() OVER (ORDER BY o.reached, o.first)::int, o.cyclic FROM own AS o
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.order(oid[], oid[], oid[])
+COMMENT ON FUNCTION snowflake_migrate_internal.dependency_order(oid[], oid[], oid[])
 	IS 'for snowflake_migrate.merge()''s own use: an order in which parents come first';
 
 /* The tables of the target that are planned, with what is declared of them: not those of extensions, nor partitions. */
@@ -297,8 +297,8 @@ AS $$
 	FROM merged AS t
 		CROSS JOIN foreign_keys AS f
 		CROSS JOIN edges AS e
-		CROSS JOIN LATERAL snowflake_migrate_internal.order(t.tables, f.children, f.parents) AS c
-		JOIN LATERAL snowflake_migrate_internal.order(t.tables, e.children, e.parents) AS m USING (relation)
+		CROSS JOIN LATERAL snowflake_migrate_internal.dependency_order(t.tables, f.children, f.parents) AS c
+		JOIN LATERAL snowflake_migrate_internal.dependency_order(t.tables, e.children, e.parents) AS m USING (relation)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.table_steps(name)
 	IS 'for snowflake_migrate.merge()''s own use: the order of the tables of a target';

@@ -244,7 +244,7 @@ DECLARE
 BEGIN
 	FOR t IN
 		SELECT p.no, p.relation, u.label, u.changed, u.expressions, to_jsonb(u) AS constraint_
-		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique(run_, p.no) AS u
+		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
 		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'rerank'
 			AND to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
@@ -290,7 +290,7 @@ DECLARE
 BEGIN
 	FOR t IN
 		SELECT p.no, p.relation, u.label, to_jsonb(u) AS constraint_
-		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique(run_, p.no) AS u
+		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
 		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
 			AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
 	LOOP
@@ -413,7 +413,7 @@ DECLARE
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	part := snowflake_migrate_internal.range(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
+	part := snowflake_migrate_internal.next_batch(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
 	IF plan.kind <> 'none' THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			DELETE FROM {target} AS t USING {map} AS m WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'c'

@@ -39,7 +39,7 @@ BEGIN
 	SELECT string_agg(format('((t.%I %s %s) IS NOT TRUE AND NOT (t.%I IS NULL AND %s IS NULL))',
 							 k.name, u.operators[k.n], e.expression, k.name, e.expression), ' OR ')
 		INTO other
-		FROM snowflake_migrate_internal.unique(run_, no_) AS u,
+		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS u,
 			unnest(plan.natural_key) WITH ORDINALITY AS k (name, n),
 			LATERAL (SELECT parts.expressions[array_position(parts.names, k.name::text)]) AS e (expression)
 		WHERE u.policy = 'match';
