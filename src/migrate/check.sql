@@ -158,7 +158,7 @@ CREATE FUNCTION snowflake_migrate_internal.find_missing_right(
 	purpose text DEFAULT NULL) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT snowflake_migrate_internal.find(run, severity, source, relation, object,
+	SELECT snowflake_migrate_internal.add_to_report(run, severity, source, relation, object,
 		format('role %I has no right to %s', current_user, privilege) || coalesce(': ' || purpose, ''),
 		advice => format('GRANT %s ON %s TO %I;', privilege, grant_on, current_user))
 $$;
@@ -170,7 +170,7 @@ CREATE FUNCTION snowflake_migrate_internal.find_hidden_rows(run bigint, severity
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT snowflake_migrate_internal.find(run, severity, source, relation, NULL,
+	SELECT snowflake_migrate_internal.add_to_report(run, severity, source, relation, NULL,
 		'row security may hide rows from the current user',
 		advice => 'Merge as the owner of the table, or as a role with BYPASSRLS.')
 $$;
@@ -224,7 +224,7 @@ AS $$
 DECLARE
 	can_map boolean := snowflake_migrate_internal.check_schemas(run_);
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'error', NULL, NULL, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, NULL, NULL,
 			'not enough unused node numbers to give one to each source', cardinality(r.nodes),
 			advice => 'Choose a layout with more node numbers.')
 		FROM snowflake_migrate.runs AS r
@@ -233,7 +233,7 @@ BEGIN
 	IF can_map THEN
 		PERFORM snowflake_migrate_internal.make_maps(run_);
 	ELSE
-		PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, NULL, NULL,
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
 			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',
 			advice => 'Correct the errors, and check again.');
 	END IF;

@@ -68,13 +68,13 @@ BEGIN
 	LOOP
 		is_filled := snowflake_migrate_internal.may_have_rows(col.source_relation);
 		IF col.is_ignored THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'info', col.source, col.relation, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', col.source, col.relation, col.name,
 				'is left out, as declared: the target has no such column');
 		ELSIF is_filled THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'error', col.source, col.relation, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', col.source, col.relation, col.name,
 				'the target has no such column', advice => col.advice);
 		ELSE
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', col.source, col.relation, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', col.source, col.relation, col.name,
 				'the target has no such column; the table is empty', advice => col.advice);
 		END IF;
 	END LOOP;
@@ -108,24 +108,24 @@ BEGIN
 		is_filled := snowflake_migrate_internal.may_have_rows(col.source_relation);
 		IF col.is_key OR col.is_natural_key THEN
 			can_map := false;
-			PERFORM snowflake_migrate_internal.find(run_, 'error', col.source, col.relation, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', col.source, col.relation, col.name,
 				'the source has no such column, which is part of the '
 					|| CASE WHEN col.is_key THEN 'key' ELSE 'natural key' END,
 				advice => 'Add the column to the source, or give a view of it that has one.');
 		ELSIF col.is_required AND col.default_value IS NULL AND NOT col.is_identity AND is_filled THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'error', col.source, col.relation, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', col.source, col.relation, col.name,
 				'the source has no such column, which must not be null and has no default',
 				advice => format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...; '
 									 'or give a view of the source that has the column.', col.relation, col.name));
 		ELSE
-			PERFORM snowflake_migrate_internal.find(run_, 'info', col.source, col.relation, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', col.source, col.relation, col.name,
 				'the source has no such column: rows take ' || CASE
 					WHEN col.default_value IS NOT NULL THEN 'the default ' || col.default_value
 					WHEN col.is_identity THEN 'new values of the identity'
 					ELSE 'NULL' END);
 		END IF;
 		IF col.tells_time AND is_filled THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', col.source, col.relation, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', col.source, col.relation, col.name,
 				'the source does not tell when rows were created: new ids are packed at the start of the merge',
 				advice => 'Give a view of the source that has the column.');
 		END IF;
@@ -271,15 +271,15 @@ AS $$
 DECLARE
 	can_map boolean;
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'error', c.source, c.relation::text, c.name,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', c.source, c.relation::text, c.name,
 			format('type %s cannot become %s without a loss', c.source_type_name, c.type_name),
 			advice => format('ALTER TABLE %s ALTER COLUMN %I TYPE %s; or give a view of the source that converts it.',
 							 c.relation, c.name, c.source_type_name))
 		FROM snowflake_migrate_internal.common_columns(run_) AS c
 		WHERE NOT c.converts;
 	can_map := NOT FOUND;
-	PERFORM snowflake_migrate_internal.find(run_, CASE WHEN g.surprise IS NULL THEN 'info' ELSE 'warning' END, c.source,
-			c.relation::text, c.name,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN g.surprise IS NULL THEN 'info' ELSE 'warning' END,
+			c.source, c.relation::text, c.name,
 			format('type %s becomes %s', c.source_type_name, c.type_name) || coalesce(': ' || g.surprise, ''),
 			advice => CASE WHEN g.surprise LIKE '%time zone%'
 				THEN 'Set timezone to that of the source before the merge.' END)
@@ -393,11 +393,11 @@ BEGIN
 			misfit := r.misfits[n];
 			IF counts[n] > 0 THEN
 				can_map := can_map AND NOT (misfit ->> 'blocks')::boolean;
-				PERFORM snowflake_migrate_internal.find(run_, 'error', r.source, r.relation, misfit ->> 'name',
+				PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation, misfit ->> 'name',
 					misfit ->> 'problem', counts[n],
 					snowflake_migrate_internal.misfit_example(run_, misfit), misfit ->> 'advice');
 			ELSIF misfit ->> 'otherwise' IS NOT NULL THEN
-				PERFORM snowflake_migrate_internal.find(run_, 'info', r.source, r.relation, misfit ->> 'name',
+				PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', r.source, r.relation, misfit ->> 'name',
 					misfit ->> 'otherwise');
 			END IF;
 		END LOOP;
@@ -412,7 +412,7 @@ CREATE FUNCTION snowflake_migrate_internal.check_column_order(run_ bigint) RETUR
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'info', p.source, p.relation::text, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', p.source, p.relation::text, NULL,
 			'columns are in another order than in the target; they go by their names')
 		FROM snowflake_migrate_internal.source_tables(run_) AS p
 			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(p.relation) AS c

@@ -49,12 +49,12 @@ AS $$
 DECLARE
 	can_map boolean;
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
 			'has no key: is copied in one transaction, and cannot be taken back',
 			advice => format('ALTER TABLE %s ADD PRIMARY KEY (...);', t.relation))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE t.kind = 'none';
-	PERFORM snowflake_migrate_internal.find(run_, 'error', NULL, t.relation::text, a.attname,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
 			format('key has the type %s, which snowflake ids do not fit into', format_type(a.atttypid, a.atttypmod)),
 			advice => snowflake_migrate_internal.adopt_advice(t.relation, t.mode, a.attname))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
@@ -62,8 +62,8 @@ BEGIN
 		WHERE t.kind = 'id' AND a.atttypid <> 'bigint'::regtype;
 	can_map := NOT FOUND;
 	/* Rows of shared tables may all be there, so that none is given an id. */
-	PERFORM snowflake_migrate_internal.find(run_, CASE t.mode WHEN 'copy' THEN 'error' ELSE 'warning' END, NULL,
-			t.relation::text, a.attname, 'key is not given snowflake ids by default',
+	PERFORM snowflake_migrate_internal.add_to_report(run_, CASE t.mode WHEN 'copy' THEN 'error' ELSE 'warning' END,
+			NULL, t.relation::text, a.attname, 'key is not given snowflake ids by default',
 			advice => snowflake_migrate_internal.adopt_advice(t.relation, t.mode, a.attname))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = t.key[1]
@@ -80,7 +80,7 @@ CREATE FUNCTION snowflake_migrate_internal.check_reference_types(run_ bigint) RE
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'error', NULL, t.relation::text, a.attname,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
 			format('has the type %s and refers to ids of %s, which do not fit',
 				   format_type(a.atttypid, a.atttypmod), p.relation),
 			advice => CASE
@@ -169,7 +169,7 @@ BEGIN
 			INTO duplicates, example;
 		IF duplicates > 0 THEN
 			can_map := false;
-			PERFORM snowflake_migrate_internal.find(run_, 'error', r.source, r.relation::text,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation::text,
 				array_to_string(r.key, ', '), 'several rows have the same key', duplicates, example,
 				'Give each row a key of its own, or a view of the source with one row for each key.');
 		END IF;

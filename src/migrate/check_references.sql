@@ -60,19 +60,19 @@ BEGIN
 				'column', r.name)) INTO found_;
 		EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
 			can_map := false;
-			PERFORM snowflake_migrate_internal.find(run_, 'error', r.source, r.relation::text, r.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation::text, r.name,
 				'the condition of the reference cannot be evaluated: ' || SQLERRM,
 				advice => 'Declare the reference with snowflake_migrate.declare_reference() again, '
 					'or give a view of the source that has what the condition needs.');
 			CONTINUE;
 		END;
 		IF found_.overlapping > 0 THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'error', r.source, r.relation::text, r.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation::text, r.name,
 				'more than one condition of a reference holds', found_.overlapping, found_.overlapping_example,
 				'Declare references whose conditions exclude each other.');
 		END IF;
 		IF found_.left_out > 0 AND NOT r.is_complete THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', r.source, r.relation::text, r.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', r.source, r.relation::text, r.name,
 				'no condition of a reference holds: values are copied as they are',
 				found_.left_out, found_.left_out_example,
 				format('If they are ids too: SELECT snowflake_migrate.declare_reference(%L, %L, ''?'', ''?'');',
@@ -111,18 +111,18 @@ BEGIN
 				WHERE d.relation = f.relation AND d.column_name = f.name)
 	LOOP
 		IF r.is_outside THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, r.relation, r.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation, r.name,
 				format('refers to %s, outside of the target: values are copied as they are, and checked',
 					   r.referenced));
 		ELSIF r.is_ignored THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, r.relation, r.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,
 				format('refers to %s, which is ignored', r.referenced) || CASE
 					WHEN r.is_mapped THEN ', so that no row is found'
 					ELSE ': values are copied as they are, and checked' END,
 				advice => format('If an equal key is the same row in all databases: '
 									 'SELECT snowflake_migrate.declare_table(%L, ''same_id'');', r.referenced));
 		ELSIF r.changed_by IS NOT NULL AND NOT r.is_mapped THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'error', NULL, r.relation, r.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation, r.name,
 				format('refers to column %I of %s, which the policy %s may change',
 					   r.referenced_name, r.referenced, r.changed_by),
 				advice => 'Choose another policy, or let the column refer to the key.');

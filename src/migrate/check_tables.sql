@@ -7,7 +7,7 @@ CREATE FUNCTION snowflake_migrate_internal.check_usage(run_ bigint) RETURNS bool
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'error', s.source, NULL, format('schema %I', s.name),
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, NULL, format('schema %I', s.name),
 			format('permission denied for role %I', current_user),
 			advice => format('GRANT USAGE ON SCHEMA %I TO %I;', s.name, current_user))
 		FROM snowflake_migrate.runs AS r
@@ -72,7 +72,7 @@ DECLARE
 BEGIN
 	FOR missing IN SELECT m.* FROM snowflake_migrate_internal.not_merged(run_) AS m LOOP
 		is_filled := snowflake_migrate_internal.may_have_rows(missing.relation);
-		PERFORM snowflake_migrate_internal.find(run_, CASE WHEN is_filled THEN 'error' ELSE 'warning' END,
+		PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN is_filled THEN 'error' ELSE 'warning' END,
 			missing.source, missing.relation::text, NULL,
 			missing.problem || CASE WHEN is_filled THEN '' ELSE '; it is empty' END,
 			advice => format('Create the table in the target, or leave it out: '
@@ -88,11 +88,12 @@ CREATE FUNCTION snowflake_migrate_internal.check_not_merged_into(run_ bigint) RE
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, t.relation::text, NULL, 'no source has such a table')
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, t.relation::text, NULL,
+			'no source has such a table')
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.mode <> 'ignore'
 			AND t.no NOT IN (SELECT m.no FROM snowflake_migrate_internal.merged_tables(run_) AS m);
-	PERFORM snowflake_migrate_internal.find(run_, 'info', s.name, t.relation::text, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', s.name, t.relation::text, NULL,
 			'the source has no such table')
 		FROM snowflake_migrate.runs AS r
 			CROSS JOIN unnest(r.sources) AS s (name)
@@ -101,7 +102,7 @@ BEGIN
 			AND NOT EXISTS (
 				SELECT FROM snowflake_migrate_internal.source_tables(run_) AS o
 				WHERE o.no = t.no AND o.source = s.name);
-	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, c.oid::regclass::text, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.oid::regclass::text, NULL,
 			'is a foreign table, which is not merged into',
 			advice => format('If that is as it should be: SELECT snowflake_migrate.declare_table(%L, ''ignore'');',
 							 c.oid::regclass))
@@ -132,7 +133,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.find_hidden_rows(run_, 'error', NULL, t.relation::text)
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE row_security_active(t.relation);
-	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
 			'policies of row security do not apply to rows that are merged',
 			advice => 'Check whether the rows should pass the policies.')
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
@@ -168,7 +169,7 @@ BEGIN
 			can_map := false;
 			PERFORM snowflake_migrate_internal.find_hidden_rows(run_, 'error', r.source, r.relation);
 		ELSIF r.relrowsecurity THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'info', r.source, r.relation, NULL,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', r.source, r.relation, NULL,
 				'row security does not apply to the current user, who merges all rows');
 		END IF;
 	END LOOP;
@@ -183,13 +184,13 @@ CREATE FUNCTION snowflake_migrate_internal.check_kinds(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
 			'is unlogged: a crash loses its rows, merged ones too',
 			advice => format('ALTER TABLE %s SET LOGGED;', t.relation))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_class AS c ON c.oid = t.relation
 		WHERE c.relpersistence = 'u';
-	PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, t.relation::text, NULL,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, t.relation::text, NULL,
 			format('has children, each of which is merged as a table of its own: %s',
 				   string_agg(i.inhrelid::regclass::text, ', ' ORDER BY i.inhrelid)))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t

@@ -181,7 +181,8 @@ BEGIN
 			FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d;
 		EXIT WHEN path IS NOT NULL;
 	END LOOP;
-	PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, relation_::text, name_, 'may hold ids', NULL, path,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, relation_::text, name_,
+		'may hold ids', NULL, path,
 		format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);', relation_, name_,
 			   coalesce(snowflake_migrate_internal.named(regexp_replace(member, '_?ids?$', ''),
 														 words, relations, true)::text, '?'),
@@ -254,7 +255,7 @@ BEGIN
 		INTO declarations
 		FROM unnest(kinds) AS k (kind)
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(substring(k.kind FROM '(\w+)\W*$'))) AS w (word);
-	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, relation_::text, name_,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, relation_::text, name_,
 		format('looks like a reference to a table that column %I names', kind_column),
 		advice => E'For each kind of ids that it holds, with the table:\n' || declarations);
 END
@@ -285,7 +286,7 @@ BEGIN
 		namesake := snowflake_migrate_internal.named(col.word, known.words, known.relations, false);
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
 		IF referenced IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, col.relation::text, col.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, col.relation::text, col.name,
 				format('looks like a reference to %s, but has no foreign key', referenced),
 				advice => format('If it is one: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
 								 col.relation, col.name, referenced));
@@ -293,7 +294,8 @@ BEGIN
 			PERFORM snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column,
 				known.words, known.relations);
 		ELSIF col.word ~ '_ids?$' OR namesake IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, col.relation::text, col.name, 'may hold ids',
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, col.relation::text, col.name,
+				'may hold ids',
 				advice => format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
 								 col.relation, col.name, coalesce(namesake::text, '?')));
 		END IF;

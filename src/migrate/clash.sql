@@ -213,7 +213,7 @@ CREATE FUNCTION snowflake_migrate_internal.report_constraint(
 	advice text) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', NULL,
+	SELECT snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', NULL,
 		names ->> 'table', names ->> 'label', problem, count, names ->> 'remark', advice)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_constraint(jsonb, text, bigint, text)
@@ -356,7 +356,7 @@ BEGIN
 		ORDER BY x.source
 	$query$, names)
 	LOOP
-		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', find.source,
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', find.source,
 			names ->> 'table', names ->> 'label', 'rows clash', find.count, find.example,
 			format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
 				   'snowflake_migrate.declare_policy', names ->> 'table', names ->> 'label'));

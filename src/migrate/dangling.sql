@@ -122,7 +122,7 @@ BEGIN
 			WHERE array_ndims({value}) > 1 OR array_lower({value}, 1) <> 1
 		$query$, names) INTO found, example;
 		IF found > 0 THEN
-			PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error',
+			PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
 				names ->> 'source_name', names ->> 'table', names ->> 'column',
 				'arrays of ids have several dimensions, or do not begin with 1', found, example,
 				'Give a view that has them in another form in the place of the table.');
@@ -161,7 +161,7 @@ BEGIN
 	IF found = 0 THEN
 		RETURN 0;
 	END IF;
-	PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint,
+	PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint,
 		CASE WHEN dangling = 'error' OR (dangling = 'null' AND not_null) OR (dangling = 'skip' AND NOT has_key)
 			THEN 'error' ELSE 'warning' END,
 		names ->> 'source_name', names ->> 'table', names ->> 'column',
@@ -217,7 +217,7 @@ BEGIN
 	END IF;
 	EXECUTE 'SELECT count(*) FROM ' || lost INTO found;
 	IF found > 0 THEN
-		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error',
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
 			names ->> 'source_name', names ->> 'table', names ->> 'column',
 			format('rows must refer to rows of %s that are skipped, '
 				   'and of a table without a key no rows can be skipped', names ->> 'parent'),

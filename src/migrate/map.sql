@@ -162,7 +162,8 @@ BEGIN
 				 OR EXISTS (SELECT FROM {map} AS f WHERE f.n1 = m.n1 AND f.source < m.source AND f.action = 'c'))
 	$query$, names) INTO found, example;
 	IF found > 0 THEN
-		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', NULL, names ->> 'table', label,
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', NULL,
+			names ->> 'table', label,
 			'snowflake ids of a source are in the target, or in another source, as well', found, example,
 			format('If these are other rows: SELECT %s(%L, %L, ''renumber'');',
 				   'snowflake_migrate.declare_policy', names ->> 'table', label));
@@ -282,7 +283,7 @@ BEGIN
 		'become', snowflake_migrate_internal.all_rows(run_, no_),
 		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END);
 	IF (SELECT count(*) > 1 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
-		PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, plan.relation::text, c.conname,
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, plan.relation::text, c.conname,
 				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL,
 				'Merge the sources one after the other.')
 			FROM pg_constraint AS c WHERE c.conrelid = plan.relation AND c.contype = 'x';
@@ -301,8 +302,8 @@ BEGIN
 			ORDER BY x.source
 		$query$, names || jsonb_build_object('violated', con.violated))
 		LOOP
-			PERFORM snowflake_migrate_internal.find(run_, 'error', find.source, plan.relation::text, con.label,
-													con.problem, find.count, find.example, con.advice);
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', find.source, plan.relation::text, con.label,
+				con.problem, find.count, find.example, con.advice);
 		END LOOP;
 	END LOOP;
 END
@@ -396,8 +397,8 @@ BEGIN
 		SELECT count(*) FROM {map} AS m WHERE m.source = {source} AND m.action = 'm'
 	$query$, names) INTO found;
 	IF found > 0 THEN
-		PERFORM snowflake_migrate_internal.find(run_, 'info', sources[source_], plan.relation::text, NULL,
-												'rows are there already', found, NULL, NULL);
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', sources[source_], plan.relation::text, NULL,
+			'rows are there already', found);
 	END IF;
 	/* Than the target's, or than the row of another source that is added. */
 	IF names ->> 'differs' IS NOT NULL THEN
@@ -415,7 +416,7 @@ BEGIN
 				INTO found, example;
 		END IF;
 		IF found > 0 THEN
-			PERFORM snowflake_migrate_internal.find(run_,
+			PERFORM snowflake_migrate_internal.add_to_report(run_,
 				CASE WHEN plan.mode = 'same_id' OR 'differences' = ANY (plan.accept) THEN 'warning' ELSE 'error' END,
 				sources[source_], plan.relation::text, NULL,
 				'rows that are there already differ in other columns', found, example,
@@ -500,7 +501,7 @@ DECLARE
 BEGIN
 	FOR pass IN 1 .. 101 LOOP
 		IF pass > 100 THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'error', NULL,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL,
 				(SELECT string_agg(t.relation::text, ', ') FROM snowflake_migrate_internal.plan_tables AS t
 				 WHERE t.run = run_ AND t.map_step = step),
 				NULL, 'the policies do not come to an end', NULL, NULL,

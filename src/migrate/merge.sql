@@ -324,7 +324,7 @@ BEGIN
 					   snowflake_migrate_internal.only(seq.relation)) INTO reached;
 		CONTINUE WHEN reached IS NULL;
 		IF NOT snowflake_migrate_internal.can_set(seq.sequence) THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, seq.relation::text, seq.column_name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, seq.relation::text, seq.column_name,
 				format('permission denied to set sequence %s past the merged values', seq.sequence),
 				NULL, reached::text,
 				format('Before the table is written to: SELECT setval(%L, %s);', seq.sequence, reached));
@@ -335,7 +335,7 @@ BEGIN
 			IF NOT dry_run THEN
 				PERFORM setval(seq.sequence, reached);
 			END IF;
-			PERFORM snowflake_migrate_internal.find(run_, 'info', NULL, seq.relation::text, seq.column_name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, seq.relation::text, seq.column_name,
 				format('sequence %s is set past the merged values', seq.sequence), NULL, reached::text, NULL);
 		END IF;
 	END LOOP;
@@ -373,8 +373,8 @@ AS $$
 #variable_conflict use_column
 BEGIN
 	PERFORM snowflake_migrate_internal.set_sequences(run_, dry_run);
-	PERFORM snowflake_migrate_internal.find(run_, 'info', r.sources[s.source], t.relation::text, NULL,
-											'rows are copied', s.rows_done, NULL, NULL)
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', r.sources[s.source], t.relation::text, NULL,
+			'rows are copied', s.rows_done)
 		FROM snowflake_migrate_internal.plan_sources AS s
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 			JOIN snowflake_migrate.runs AS r USING (run)

@@ -92,7 +92,7 @@ BEGIN
 			'last_serial', snowflake_migrate_internal.last_serial(),
 			'nodes', nodes::text)) INTO found, example;
 		IF found > 0 THEN
-			PERFORM snowflake_migrate_internal.find(run_, 'error', t.source, t.target::text, t.key,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', t.source, t.target::text, t.key,
 				format('ids have a node number of %s already', nodes), found, example,
 				'Give node numbers that were never used.');
 		END IF;

@@ -103,7 +103,7 @@ BEGIN
 		SELECT count(*), min({"first_key"}::text) FROM {source_table} AS s WHERE {serial} AND {at} < {'epoch'}
 	$query$, names) INTO early, example;
 	IF early > 0 THEN
-		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', names ->> 'source_name',
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', names ->> 'source_name',
 			names ->> 'table', names ->> 'created',
 			format('rows were created before the layout''s epoch, %s', (names ->> 'epoch')::timestamptz),
 			early, example,
@@ -149,8 +149,8 @@ BEGIN
 		SELECT EXISTS (SELECT FROM {all_maps} AS m WHERE m.source = {source} AND m.n1 IS NULL)
 	$query$, names) INTO overflow;
 	IF overflow THEN
-		PERFORM snowflake_migrate_internal.find((names ->> 'run')::bigint, 'error', names ->> 'source_name', NULL, NULL,
-			'the layout has no room for the new ids between its epoch and its end', NULL, NULL,
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', names ->> 'source_name',
+			NULL, NULL, 'the layout has no room for the new ids between its epoch and its end', NULL, NULL,
 			'Merge under another layout.');
 	END IF;
 END

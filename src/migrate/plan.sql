@@ -150,7 +150,8 @@ SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_sour
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.report', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.records', '');
 
-CREATE FUNCTION snowflake_migrate_internal.find(
+/* Adds to the report of a run what was found; what is found again is there once. */
+CREATE FUNCTION snowflake_migrate_internal.add_to_report(
 	run bigint,
 	severity text,
 	source name,
@@ -162,15 +163,14 @@ CREATE FUNCTION snowflake_migrate_internal.find(
 	advice text DEFAULT NULL) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	/* What is found again is found once. */
 	DELETE FROM snowflake_migrate.report AS f
 		WHERE (f.run, f.severity, f.source, f.relation, f.object, f.problem)
-			IS NOT DISTINCT FROM (find.run, find.severity, find.source, find.relation,
-								  find.object, find.problem);
+			IS NOT DISTINCT FROM (add_to_report.run, add_to_report.severity, add_to_report.source,
+								  add_to_report.relation, add_to_report.object, add_to_report.problem);
 	INSERT INTO snowflake_migrate.report
 		VALUES (run, severity, source, relation, object, problem, count, example, advice)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find(bigint, text, name, text, text, text, bigint, text, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.add_to_report(bigint, text, name, text, text, text, bigint, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds to its report';
 
 /*
@@ -481,7 +481,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 BEGIN
-	PERFORM snowflake_migrate_internal.find(run_, 'error', NULL, t.relation::text, f.name,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, f.name,
 			format('the column is generated and refers to %s, whose keys are renumbered', f.referenced), NULL, NULL,
 			format('Declare what the columns that it is made of refer to: SELECT %s(%L, ..., %L, ...);',
 				   'snowflake_migrate.declare_reference', t.relation, f.referenced))
@@ -499,7 +499,7 @@ BEGIN
 					AND r.name = b.attname AND r.referenced = p.no
 			WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
 				AND u.refclassid = 'pg_class'::regclass AND u.refobjid = a.attrelid);
-	PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, r.column_name,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, r.column_name,
 			format('the declared reference to %s leads to no key that is renumbered: values stay as they are',
 				   r.referenced), NULL, NULL, NULL)
 		FROM snowflake_migrate.declared_references AS r

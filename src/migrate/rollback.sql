@@ -348,7 +348,7 @@ BEGIN
 			$query$, names) END)) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
-			PERFORM snowflake_migrate_internal.find(run_, 'warning', NULL, t.relation::text, NULL,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
 				'rows were taken back that had changed since the merge', n, example, NULL);
 		END IF;
 	END LOOP;
