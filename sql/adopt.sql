@@ -419,6 +419,7 @@ SELECT snowflake_migrate.adopt('{good}', '{doubled}');
 SELECT snowflake_migrate.adopt('{good,good_part_0}', '{id,id}');
 SELECT snowflake_migrate.adopt('{text_key}', '{id}');
 SELECT snowflake_migrate.adopt('{good_view}', '{id}');
+SELECT snowflake_migrate.adopt('{good_view}');
 SELECT snowflake_migrate.adopt('{good_id_seq}', '{last_value}');
 SELECT snowflake_migrate.adopt('{pg_catalog.pg_class}', '{oid}');
 SELECT snowflake_migrate.adopt('{no_table}', '{id}');

@@ -207,11 +207,13 @@ BEGIN
 	FOR given IN SELECT g.relid, g.attname FROM unnest(tables, columns) AS g (relid, attname) LOOP
 		IF given.relid IS NULL THEN
 			RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'relations must not contain nulls';
-		ELSIF given.attname IS NULL THEN
+		END IF;
+		/* Before its column, which adopt_keys() leaves null where this is no table. */
+		PERFORM snowflake_migrate_internal.adopt_check_table(given.relid);
+		IF given.attname IS NULL THEN
 			RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'columns must not contain nulls',
 				DETAIL = format('The column of table %s is null.', given.relid);
 		END IF;
-		PERFORM snowflake_migrate_internal.adopt_check_table(given.relid);
 		PERFORM snowflake_migrate_internal.adopt_check_column(given.relid, given.attname);
 	END LOOP;
 
