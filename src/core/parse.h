@@ -1,6 +1,6 @@
 /*
  * parse.h
- *		Small pieces for reading the user's text.
+ *		Helpers for reading the user's text: slices, what stands before a separator, digits.
  */
 #ifndef SNOWFLAKE_CORE_PARSE_H
 #define SNOWFLAKE_CORE_PARSE_H

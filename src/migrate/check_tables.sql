@@ -49,7 +49,7 @@ AS $$
 			SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.relation = t.oid)
 		AND NOT EXISTS (
 			SELECT FROM snowflake_migrate.declared_tables AS d WHERE d.relation IN (c.oid, t.oid) AND d.mode = 'ignore')
-		/* What is imported from another server is a foreign table there be a view or a table. */
+		/* IMPORT FOREIGN SCHEMA makes foreign tables of views, too. */
 		AND NOT (c.relkind = 'f' AND coalesce(t.relkind IN ('v', 'm'), false))
 		/* What extensions have, they have on each server. */
 		AND NOT EXISTS (

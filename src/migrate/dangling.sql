@@ -219,8 +219,8 @@ BEGIN
 	IF found > 0 THEN
 		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
 			names ->> 'source_name', names ->> 'table', names ->> 'column',
-			format('rows must refer to rows of %s that are skipped, '
-				   'and of a table without a key no rows can be skipped', names ->> 'parent'),
+			format('rows refer to rows of %s that are skipped, and cannot be skipped themselves: '
+				   'their table has no key', names ->> 'parent'),
 			found, NULL, 'Choose another policy.');
 	END IF;
 	RETURN 0;

@@ -331,8 +331,8 @@ BEGIN
 			HINT = 'Give the expression that ranks are ordered by, for example "rating DESC".';
 	ELSIF argument IS NOT NULL AND policy NOT IN ('suffix', 'rerank') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('policy "%s" has no argument', policy),
-			HINT = 'Only the policies "suffix" and "rerank" have one.';
+			MESSAGE = format('policy "%s" does not take an argument', policy),
+			HINT = 'Only the policies "suffix" and "rerank" take one.';
 	ELSIF argument = '' THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('argument of policy "%s" must not be empty', policy);

@@ -504,11 +504,11 @@ BEGIN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL,
 				(SELECT string_agg(t.relation::text, ', ') FROM snowflake_migrate_internal.plan_tables AS t
 				 WHERE t.run = run_ AND t.map_step = step),
-				NULL, 'the policies do not come to an end', NULL, NULL,
-				'Does a unique index not see the suffix? Choose another policy.');
+				NULL, 'rows still clash after 100 passes of the policies', NULL, NULL,
+				'Choose another policy. A suffix may not change the values of the unique index.');
 			EXIT;
 		END IF;
-		/* Only what clashes when nothing changes any more does. */
+		/* Of the clashes, only those of the last pass count. */
 		DELETE FROM snowflake_migrate.report AS f USING snowflake_migrate_internal.plan_tables AS t
 			WHERE t.run = run_ AND t.map_step = step AND f.run = run_ AND f.relation = t.relation::text
 				AND f.severity = 'error' AND f.problem = 'rows clash';

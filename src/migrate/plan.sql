@@ -9,7 +9,10 @@
 
 CREATE SEQUENCE snowflake_migrate_internal.run_number;
 
-/* A number whose schema is not there from a time when the extension was another. */
+/*
+ * The number of a new run.  An extension that was dropped may have left the schemas of its runs: their numbers are
+ * passed over.
+ */
 CREATE FUNCTION snowflake_migrate_internal.new_run() RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$

@@ -4,6 +4,9 @@
  * DELETE CASCADE would remove it silently, and without triggers it would be left dangling.
  *
  * A row that changed since it was copied has another xmin than the transactions that copied it.
+ *
+ * rollback_start() refuses what would lose something: newer references, rows that changed, ranks and values that were
+ * given away since, rows without a key.
  */
 
 /*

@@ -177,7 +177,7 @@ BEGIN
 			('rows are missing in the target', found.missing, found.example),
 			('rows of the target are not what they should be', found.differing, NULL),
 			('rows of the target that stand for the source''s are gone', found.gone, found.example),
-			('rows of the target that stand for the source''s are others', found.others, found.example),
+			('the map leads to other rows of the target than it did', found.others, found.example),
 			('rows refer to rows that the map does not have', found.unmapped, found.example),
 			('rows of the source are not in the map: it changed', in_source - found.joined, NULL),
 			('rows in the map are no longer in the source: it changed', in_map - found.joined, NULL))

@@ -1,6 +1,7 @@
 /*
  * module.cpp
- *		What happens when the library is loaded.
+ *		_PG_init(): defines the settings, and where the library is preloaded takes shared
+ *		memory, registers the keeper, and warns of what would keep ids from being made.
  */
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /*
  * shared.cpp
- *		What all backends of the server share.
+ *		Makes and finds the shared memory of shared.h.
  */
 #include <sys/mman.h>
 

@@ -1,6 +1,7 @@
 /*
  * shared.h
- *		What all backends of the server share.
+ *		What all backends of the server share, in memory that is made while the library is
+ *		preloaded: atomics, and what lock_shared() protects (see each member).
  */
 #ifndef SNOWFLAKE_POSTGRES_SHARED_H
 #define SNOWFLAKE_POSTGRES_SHARED_H

@@ -1,6 +1,7 @@
 /*
  * stat.cpp
- *		What the generator has done: snowflake_stat, snowflake_stat_reset().
+ *		The view snowflake_stat: this server's node number, claim, newest id and limit, why
+ *		the next call would be refused, and counters; snowflake_stat_reset().
  */
 #include <algorithm>
 

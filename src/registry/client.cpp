@@ -1,6 +1,7 @@
 /*
  * client.cpp
- *		What all who speak to the registry share.
+ *		What the keeper and set_aside() share as the registry's clients: the store's module,
+ *		who this server is, waiting, and the words for what the rules refuse.
  */
 #include <unistd.h>
 
@@ -139,10 +140,10 @@ set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const Registr
 		case Verdict::too_far:
 			snprintf(problem->text, sizeof(problem->text),
 					 claim.generation == 0 ?
-					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s" :
-					 "it grants nothing further past its clock, which reads %s, than %s; this server's clock reads %s, "
+					 "it grants time at most %s ahead of its clock, which reads %s; this server's clock reads %s" :
+					 "it grants time at most %s ahead of its clock, which reads %s; this server's clock reads %s, "
 					 "and node number %llu was granted up to %s",
-					 time_text(registry.clock_us).text, interval_text(registry.max_forward_jump_us).text,
+					 interval_text(registry.max_forward_jump_us).text, time_text(registry.clock_us).text,
 					 time_text(now_us).text,
 					 static_cast<unsigned long long>(claim.node), time_text(claim.granted_until_us).text);
 			return;

@@ -263,8 +263,9 @@ snowflake_registry_memory(PG_FUNCTION_ARGS)
 	/* Once for each connection. */
 	if (is_lacking && !is_lack_told)
 		ereport(LOG,
-				(errmsg("snowflake registry has no shared memory: it renews claims, and grants nothing anew"),
-				 errdetail("It could not tell whether its content was put back."),
+				(errmsg("snowflake registry has no shared memory"),
+				 errdetail("It renews claims, and grants nothing anew, as it could not tell whether its content was "
+						   "put back."),
 				 errhint("Let the user that the server runs as write to /dev/shm, and see that it is not full.")));
 	is_lack_told = is_lacking;
 	row.add_int(is_lacking ? int64{0} : found->incarnation.load(), is_lacking);

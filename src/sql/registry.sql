@@ -349,7 +349,7 @@ BEGIN
 	SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g
 		WHERE g.registry_group = $1 COLLATE "C";
 	IF group_layout <> $2 COLLATE "C" THEN
-		RAISE EXCEPTION 'layout of a snowflake registry''s group cannot be another one'
+		RAISE EXCEPTION 'layout does not match that of the snowflake registry''s group'
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				  DETAIL = format('Group "%s" has the layout "%s", not "%s".', $1, group_layout, $2);
 	END IF;

@@ -1,4 +1,4 @@
-/* What the generator has done. */
+/* The view snowflake_stat: the server's node number, claim, newest id and limit, and counters. */
 
 CREATE FUNCTION snowflake_internal.stat(
 	OUT node_id bigint,

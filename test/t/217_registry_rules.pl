@@ -43,7 +43,7 @@ is($registry->claim(8, 'count(*)'), 0, 'another layout in the group: no claim');
 $registry->command_fails_like([ 'psql', '-XAtq', '-d', $registry->connstr('postgres') . ' user=keeper', '-c',
 	q{SELECT snowflake_internal.registry_write('default', 8, 'claim', incarnation, 0, 1, repeat('5', 32), 'other', '', 0, '', clock, clock, '1s')
 	  FROM snowflake_internal.registry_read('default', 8, repeat('5', 32), '1s')} ],
-	qr/layout of a snowflake registry's group cannot be another one\n.*DETAIL: .*Group "default" has the layout "timestamp:38 .*", not "other"/, 'nor by a server that does not look');
+	qr/layout does not match that of the snowflake registry's group\n.*DETAIL: .*Group "default" has the layout "timestamp:38 .*", not "other"/, 'nor by a server that does not look');
 $two->stop;
 $two->configure('snowflake.registry_group' => 'another');
 $two->start;
