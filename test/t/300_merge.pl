@@ -55,12 +55,13 @@ sub finds
 	return;
 }
 
-# How many rows it is about, of each source.
+# How many rows it is about, of each source that has any.
 sub counts
 {
 	my ($name, $found, $expected, %columns) = @_;
+	my %some = map { $_ => $expected->{$_} } grep { $expected->{$_} } keys %$expected;
 
-	is_deeply({ map { $_->{source} => $_->{count} } those($found, %columns) }, $expected, "check: $name, counted");
+	is_deeply({ map { $_->{source} => $_->{count} } those($found, %columns) }, \%some, "check: $name, counted");
 	return;
 }
 
