@@ -299,6 +299,26 @@ SELECT tag FROM t.tags ORDER BY tag;
 SELECT snowflake_migrate_internal.document('{"slot": 7}', '$.slot[0]', '{"7": 8}', false) AS zero,
 	snowflake_migrate_internal.document('{"slot": 7}', '$.slot[1]', '{"7": 8}', false) AS one;
 
+-- a key with a collation of its own
+SELECT forget();
+CREATE TABLE t.words (word text COLLATE "C" PRIMARY KEY, n int);
+CREATE TABLE t.uses (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), word text COLLATE "C" REFERENCES t.words);
+CREATE TABLE a.words (word varchar(5) PRIMARY KEY, n int);
+CREATE TABLE a.uses (id int PRIMARY KEY, word varchar(5) REFERENCES a.words);
+INSERT INTO t.words VALUES ('one', 1);
+INSERT INTO a.words VALUES ('one', 1), ('two', 2); INSERT INTO a.uses VALUES (1, 'one'), (2, 'two');
+SELECT snowflake_migrate.declare_table('t.words', 'match', '{word}');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT word, n, u.id IS NOT NULL AS used FROM t.words LEFT JOIN t.uses AS u USING (word) ORDER BY word;
+CALL snowflake_migrate.rollback(last());
+SELECT * FROM t.words;
+DELETE FROM snowflake_migrate.declared_tables WHERE relation = 't.words'::regclass;
+TRUNCATE t.words CASCADE;
+CALL snowflake_migrate.merge('{a}', 't', node(), 1) \g /dev/null
+SELECT word, n, u.id IS NOT NULL AS used FROM t.words LEFT JOIN t.uses AS u USING (word) ORDER BY word;
+CALL snowflake_migrate.rollback(last());
+SELECT * FROM t.words;
+
 -- a rollback looks for newer rows again, before it goes on and in each batch
 SELECT forget();
 CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

@@ -258,7 +258,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
 
 /*
  * A source's key in the types of the map: integers of any width can be compared with each other, so that a source on
- * another server can compare them; what else has not the target's type becomes it.
+ * another server can compare them; what else has not the target's type becomes it.  type has the target's collation,
+ * without which a text of the map could not be compared with one of the target.
  */
 CREATE FUNCTION snowflake_migrate_internal.key_values(
 	relation regclass,
@@ -274,7 +275,10 @@ AS $$
 		CASE WHEN i.is_integer AND s.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
 			THEN format('s.%I', k.name)
 			ELSE snowflake_migrate_internal.source_value(relation, source_relation, k.name) END,
-		CASE WHEN i.is_integer THEN 'bigint' ELSE format_type(t.atttypid, t.atttypmod) END,
+		CASE WHEN i.is_integer THEN 'bigint' ELSE format_type(t.atttypid, t.atttypmod) END
+			|| coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
+						 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
+						 WHERE l.oid = t.attcollation), ''),
 		/* Texts may sort otherwise where the source is. */
 		i.is_integer
 			OR t.atttypid IN ('uuid'::regtype, 'date'::regtype, 'timestamptz'::regtype, 'timestamp'::regtype)
