@@ -147,7 +147,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[])
  * Adds to the report that the caller lacks a privilege.  grant_on: on what, as GRANT names it.  purpose: what fails
  * without it.
  */
-CREATE FUNCTION snowflake_migrate_internal.find_missing_right(
+CREATE FUNCTION snowflake_migrate_internal.report_missing_right(
 	run bigint,
 	severity text,
 	source name,
@@ -162,11 +162,11 @@ AS $$
 		format('role %I has no right to %s', current_user, privilege) || coalesce(': ' || purpose, ''),
 		advice => format('GRANT %s ON %s TO %I;', privilege, grant_on, current_user))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_missing_right(bigint, text, name, text, text, text, text, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.report_missing_right(bigint, text, name, text, text, text, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds a right that the caller lacks to the report';
 
 /* Adds to the report that the caller may not see all rows of a table. */
-CREATE FUNCTION snowflake_migrate_internal.find_hidden_rows(run bigint, severity text, source name, relation text)
+CREATE FUNCTION snowflake_migrate_internal.report_hidden_rows(run bigint, severity text, source name, relation text)
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -174,7 +174,7 @@ AS $$
 		'row security may hide rows from the current user',
 		advice => 'Merge as the owner of the table, or as a role with BYPASSRLS.')
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_hidden_rows(bigint, text, name, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.report_hidden_rows(bigint, text, name, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds rows that may be hidden to the report';
 
 /* All that can be found before the keys are mapped.  Returns whether they can be. */

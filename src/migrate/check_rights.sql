@@ -13,22 +13,22 @@ AS $$
 DECLARE
 	can_map boolean;
 BEGIN
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', NULL, NULL, format('database %I', d.datname),
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, NULL, format('database %I', d.datname),
 			g.privilege, format('DATABASE %I', d.datname))
 		FROM pg_database AS d, unnest('{CREATE,TEMPORARY}'::text[]) AS g (privilege)
 		WHERE d.datname = current_database() AND NOT has_database_privilege(d.oid, g.privilege);
 	can_map := NOT FOUND;
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', NULL, NULL, t.relation::text, t.privilege,
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, NULL, t.relation::text, t.privilege,
 			t.relation::text)
 		FROM (VALUES ('snowflake_migrate.runs'::regclass, 'UPDATE'),
 					 ('snowflake_migrate.nodes', 'INSERT'),
 					 ('snowflake_migrate_internal.plan_tables', 'UPDATE')) AS t (relation, privilege)
 		WHERE NOT has_table_privilege(t.relation, t.privilege);
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', NULL, NULL, f.oid::regproc::text, 'EXECUTE',
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, NULL, f.oid::regproc::text, 'EXECUTE',
 			'FUNCTION ' || f.oid::regprocedure)
 		FROM pg_proc AS f
 		WHERE f.oid = 'snowflake_internal.set_aside'::regproc AND NOT has_function_privilege(f.oid, 'EXECUTE');
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'warning', NULL, t.relation::text, NULL, 'DELETE',
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'warning', NULL, t.relation::text, NULL, 'DELETE',
 			t.relation::text, 'the merge could not be taken back')
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE NOT has_table_privilege(t.relation, 'DELETE');
@@ -79,17 +79,17 @@ CREATE FUNCTION snowflake_migrate_internal.check_reading_rights(run_ bigint) RET
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, b.severity, NULL, b.relation::text, b.object, 'SELECT',
-			b.relation::text, b.purpose)
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, b.severity, NULL, b.relation::text, b.object,
+			'SELECT', b.relation::text, b.purpose)
 		FROM snowflake_migrate_internal.read_besides(run_) AS b
 		WHERE NOT has_table_privilege(b.relation, 'SELECT');
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, b.severity, NULL, b.relation::text, b.object, 'USAGE',
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, b.severity, NULL, b.relation::text, b.object, 'USAGE',
 			format('SCHEMA %I', n.nspname), b.purpose)
 		FROM snowflake_migrate_internal.read_besides(run_) AS b
 			JOIN pg_class AS c ON c.oid = b.relation
 			JOIN pg_namespace AS n ON n.oid = c.relnamespace
 		WHERE NOT has_schema_privilege(n.oid, 'USAGE');
-	PERFORM snowflake_migrate_internal.find_hidden_rows(run_, b.severity, NULL, b.relation::text)
+	PERFORM snowflake_migrate_internal.report_hidden_rows(run_, b.severity, NULL, b.relation::text)
 		FROM snowflake_migrate_internal.read_besides(run_) AS b
 		WHERE has_table_privilege(b.relation, 'SELECT') AND row_security_active(b.relation);
 END
@@ -158,12 +158,12 @@ AS $$
 DECLARE
 	can_map boolean;
 BEGIN
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', NULL, c.relation::text, c.object, c.privilege,
-			c.grant_on)
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, c.relation::text, c.object,
+			c.privilege, c.grant_on)
 		FROM snowflake_migrate_internal.called(run_) AS c
 		WHERE NOT c.can_use;
 	can_map := NOT FOUND;
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', NULL, c.relation::text, c.object, 'USAGE',
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, c.relation::text, c.object, 'USAGE',
 			format('SCHEMA %I', n.nspname))
 		FROM snowflake_migrate_internal.called(run_) AS c
 			JOIN pg_namespace AS n ON n.oid = c.schema

@@ -122,7 +122,7 @@ CREATE FUNCTION snowflake_migrate_internal.check_target_access(run_ bigint) RETU
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', NULL, t.relation::text, NULL, d.privileges,
+	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, t.relation::text, NULL, d.privileges,
 			t.relation::text)
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			CROSS JOIN LATERAL (
@@ -130,7 +130,7 @@ BEGIN
 				FROM unnest('{SELECT,INSERT,UPDATE}'::text[]) AS g (privilege)
 				WHERE NOT has_table_privilege(t.relation, g.privilege)) AS d
 		WHERE d.privileges IS NOT NULL;
-	PERFORM snowflake_migrate_internal.find_hidden_rows(run_, 'error', NULL, t.relation::text)
+	PERFORM snowflake_migrate_internal.report_hidden_rows(run_, 'error', NULL, t.relation::text)
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE row_security_active(t.relation);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
@@ -163,11 +163,11 @@ BEGIN
 	LOOP
 		IF NOT r.can_read THEN
 			can_map := false;
-			PERFORM snowflake_migrate_internal.find_missing_right(run_, 'error', r.source, r.relation, NULL, 'SELECT',
+			PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', r.source, r.relation, NULL, 'SELECT',
 				r.source_relation);
 		ELSIF r.is_subject THEN
 			can_map := false;
-			PERFORM snowflake_migrate_internal.find_hidden_rows(run_, 'error', r.source, r.relation);
+			PERFORM snowflake_migrate_internal.report_hidden_rows(run_, 'error', r.source, r.relation);
 		ELSIF r.relrowsecurity THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', r.source, r.relation, NULL,
 				'row security does not apply to the current user, who merges all rows');

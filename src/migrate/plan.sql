@@ -334,13 +334,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.table_keys(name)
 CREATE FUNCTION snowflake_migrate_internal.makes_numbers(relation regclass, attnum int2) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT a.attidentity <> '' OR EXISTS (
+	SELECT a.attidentity <> '' OR snowflake_migrate_internal.has_snowflake_default(relation, a.attnum) OR EXISTS (
 		SELECT FROM pg_attrdef AS d
 			JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
-		WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
-			AND (u.refclassid = 'pg_proc'::regclass AND u.refobjid = snowflake_migrate_internal.default_function()
-				 OR u.refclassid = 'pg_class'::regclass
-					AND EXISTS (SELECT FROM pg_sequence AS q WHERE q.seqrelid = u.refobjid)))
+			JOIN pg_sequence AS q ON u.refclassid = 'pg_class'::regclass AND q.seqrelid = u.refobjid
+		WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum)
 	FROM pg_attribute AS a
 	WHERE a.attrelid = relation AND a.attnum = makes_numbers.attnum
 $$;

@@ -152,14 +152,9 @@ report_ungranted(int64_t now_us)
 	bool		has_keeper = shared()->keeper_latch.load(std::memory_order_acquire) != nullptr;
 	const char *problem = !has_keeper ? "this server's keeper is not running" :
 		grant.problem[0] != '\0' ? grant.problem : "it has not answered in time";
-	char		hint[200];
-
-	snprintf(hint, sizeof(hint), has_keeper ?
-			 "Ids come again by themselves as soon as the registry grants time; %s, and this server's log what the "
-			 "keeper does." :
-			 "It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back "
-			 "after a second.",
-			 facts_of(registry_address().kind).holders);
+	const char *hint = has_keeper ? facts_of(registry_address().kind).ungranted_hint :
+		"It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back after a "
+		"second.";
 
 	if (state == ClaimState::none)
 		ereport(ERROR,

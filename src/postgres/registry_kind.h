@@ -15,20 +15,22 @@ struct RegistryKindFacts
 	const char *name;
 	const char *module;			/* in $libdir, without its suffix */
 	const char *package;		/* Debian's, with the library that the module is built with */
-	const char *holders;		/* where people see who holds what */
+	const char *ungranted_hint; /* for an error: the registry has not granted what is needed */
 	const char *setting_back;	/* how to take back what a wrong clock was granted; "" where nothing does */
 };
 
 inline constexpr RegistryKindFacts registry_in_postgresql = {
 	"PostgreSQL", "snowflake_postgresql", "libpq-dev",
-	"its view snowflake_claims shows who holds what",
+	"Ids come again by themselves as soon as the registry grants time; its view snowflake_claims shows who holds what, "
+	"and this server's log what the keeper does.",
 	"If a wrong clock has moved the registry's time ahead and no id was made there, "
 	"the registry's owner can set it back with snowflake_registry_repair() while this server is stopped. ",
 };
 
 inline constexpr RegistryKindFacts registry_in_zookeeper = {
 	"ZooKeeper", "snowflake_zookeeper", "libzookeeper-st-dev",
-	"its znodes show who holds what",
+	"Ids come again by themselves as soon as the registry grants time; its znodes show who holds what, "
+	"and this server's log what the keeper does.",
 	"",
 };
 
