@@ -79,10 +79,14 @@ snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq)
 snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st
 snowflake_zookeeper$(DLSUFFIX): $(ZOOKEEPER_OBJS)
 
+# Others may have operators and functions in the schemas that CREATE EXTENSION puts on the path: so what a script creates
+# is bound to PostgreSQL's own, and to what the script names with its schema.
+SCRIPT_PATH = SET LOCAL search_path = pg_catalog, pg_temp;
 snowflake--$(EXTVERSION).sql: $(SQL_PARTS)
 snowflake_migrate--$(EXTVERSION).sql: $(MIGRATE_PARTS)
 $(DATA_built): %--$(EXTVERSION).sql: %.control
-	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $*" to load this file. \quit'; cat $(filter %.sql,$^); } > $@
+	{ printf '%s\n\n' '\echo Use "CREATE EXTENSION $*" to load this file. \quit' '$(SCRIPT_PATH)'; \
+		cat $(filter %.sql,$^); } > $@
 
 # Where the server's folders belong to somebody else, installing needs sudo.
 SUDO = $(if $(shell test -w '$(pkglibdir)' && test -w '$(datadir)/extension' || echo no),$(or \

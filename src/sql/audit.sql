@@ -12,7 +12,7 @@
  *
  * The caller needs SELECT on the column; that row security hides rows is an error.
  */
-CREATE FUNCTION snowflake_audit(
+CREATE FUNCTION @extschema@.snowflake_audit(
 	relation regclass,
 	column_name name,
 	OUT node bigint,
@@ -57,7 +57,7 @@ BEGIN
 	END IF;
 
 	SELECT l.epoch, (2::numeric ^ (l.timestamp_bits + l.node_bits + l.sequence_bits) - 1)::bigint AS max_id
-		INTO layout FROM @extschema@.snowflake_layout() AS l;
+		INTO layout FROM snowflake_internal.layout AS l;
 	/* In ms; where the library was neither preloaded nor used yet, there are no settings. */
 	SELECT interval '1 ms' * (coalesce(max(g.setting::float8) FILTER (WHERE g.name = 'snowflake.max_drift'), 0)
 			+ greatest(coalesce(max(g.setting::float8) FILTER (WHERE g.name = 'snowflake.max_wait'), 2000), 100))
@@ -70,10 +70,10 @@ BEGIN
 			(ARRAY[NULL, 'from the future', 'serial: the first day after the epoch', 'negative', 'beyond the layout',
 				   'null'])[r.kind]
 		FROM (
-			SELECT k.kind, CASE WHEN k.kind < 3 THEN %1$s.snowflake_node(t.id) END AS node, count(*) AS ids,
+			SELECT k.kind, CASE WHEN k.kind < 3 THEN snowflake_internal.node(t.id) END AS node, count(*) AS ids,
 				min(t.id) AS first_id, max(t.id) AS last_id, min(t.ts) AS first_time, max(t.ts) AS last_time
-			FROM (SELECT i.id, CASE WHEN i.id BETWEEN 0 AND $1 THEN %1$s.snowflake_timestamp(i.id) END AS ts
-				  FROM (SELECT %2$I::bigint AS id FROM %3$s) AS i
+			FROM (SELECT i.id, CASE WHEN i.id BETWEEN 0 AND $1 THEN snowflake_internal.timestamp(i.id) END AS ts
+				  FROM (SELECT %I::bigint AS id FROM %s) AS i
 				  /* The time is decoded once. */
 				  OFFSET 0) AS t,
 				LATERAL (SELECT CASE WHEN t.ts >= $3 THEN 2 WHEN t.ts >= $2 THEN 1 WHEN t.ts IS NOT NULL THEN 3
@@ -81,9 +81,9 @@ BEGIN
 			GROUP BY 1, 2
 		) AS r
 		ORDER BY r.kind, r.node
-		$query$, '@extschema@', column_name, relation)
+		$query$, column_name, relation)
 		USING layout.max_id, layout.epoch + interval '24 hours', clock_timestamp() + slack;
 END
 $$;
-COMMENT ON FUNCTION snowflake_audit(regclass, name)
+COMMENT ON FUNCTION @extschema@.snowflake_audit(regclass, name)
 	IS 'the ids in a column: how many of each node and when, and what is no id';

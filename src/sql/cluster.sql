@@ -37,14 +37,14 @@ BEGIN
 	max_origins := coalesce(pg_catalog.current_setting('max_active_replication_origins', true),
 							pg_catalog.current_setting('max_replication_slots'))::pg_catalog.int4;
 	SELECT m.epoch, m.tick, m.timestamp_shift INTO limit_epoch, limit_tick, limit_timestamp_shift
-		FROM @extschema@.snowflake_limit_layout() AS m;
+		FROM snowflake_internal.limit_layout AS m;
 
 	/* A library that is not preloaded knows a layout and a node number, but not those that ids were made with. */
 	BEGIN
 		SELECT s.node_id, s.node_source, s.claim, s.layout, s.layout_ends_at,
 				l.name, l.epoch, l.tick, l.node_bits + l.sequence_bits
 			INTO node_id, node_source, claim, layout, layout_ends_at, preset, epoch, tick, timestamp_shift
-			FROM @extschema@.snowflake_stat AS s, @extschema@.snowflake_layout() AS l;
+			FROM snowflake_internal.stat() AS s, snowflake_internal.layout AS l;
 		/* pg_settings leaves out what the caller may not read. */
 		registry_group := (SELECT g.setting FROM pg_catalog.pg_settings AS g WHERE g.name = 'snowflake.registry_group');
 		preloaded := true;
@@ -197,7 +197,7 @@ COMMENT ON FUNCTION snowflake_internal.check_servers(name[])
  *
  * Layouts, epochs, ticks, registry groups and versions are compared with those of the first row that has them.
  */
-CREATE FUNCTION snowflake_check_cluster(
+CREATE FUNCTION @extschema@.snowflake_check_cluster(
 	servers name[],
 	OUT server text,
 	OUT node_id bigint,
@@ -333,5 +333,5 @@ BEGIN
 	ORDER BY c.place;
 END
 $$;
-COMMENT ON FUNCTION snowflake_check_cluster(name[])
+COMMENT ON FUNCTION @extschema@.snowflake_check_cluster(name[])
 	IS 'this server and others, by their postgres_fdw servers, side by side, and what is wrong';

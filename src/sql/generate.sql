@@ -1,47 +1,51 @@
 /* Making ids. */
 
-CREATE FUNCTION snowflake_nextval() RETURNS bigint
+CREATE FUNCTION @extschema@.snowflake_nextval() RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_nextval() IS 'a new id, greater than all that this server has made';
+COMMENT ON FUNCTION @extschema@.snowflake_nextval() IS 'a new id, greater than all that this server has made';
 
-CREATE FUNCTION snowflake_nextval_batch(n int) RETURNS SETOF bigint
+CREATE FUNCTION @extschema@.snowflake_nextval_batch(n int) RETURNS SETOF bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_nextval_batch(int) IS 'n new ids, ascending';
+COMMENT ON FUNCTION @extschema@.snowflake_nextval_batch(int) IS 'n new ids, ascending';
 
-CREATE FUNCTION snowflake_lastval() RETURNS bigint
+CREATE FUNCTION @extschema@.snowflake_lastval() RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION snowflake_lastval() IS 'the newest id that this session was given';
+COMMENT ON FUNCTION @extschema@.snowflake_lastval() IS 'the newest id that this session was given';
 
-CREATE FUNCTION snowflake_advance_past(id bigint) RETURNS void
+CREATE FUNCTION @extschema@.snowflake_advance_past(id bigint) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_advance_past(bigint) IS 'makes all later ids sort after this one';
-REVOKE ALL ON FUNCTION snowflake_advance_past(bigint) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.snowflake_advance_past(bigint) IS 'makes all later ids sort after this one';
+REVOKE ALL ON FUNCTION @extschema@.snowflake_advance_past(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_set_reserved_until(ts timestamptz) RETURNS void
+CREATE FUNCTION @extschema@.snowflake_set_reserved_until(ts timestamptz) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_set_reserved_until(timestamptz) IS
+COMMENT ON FUNCTION @extschema@.snowflake_set_reserved_until(timestamptz) IS
 	'moves the time that this server has reserved, also back, for a node number that has issued nothing above it';
-REVOKE ALL ON FUNCTION snowflake_set_reserved_until(timestamptz) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.snowflake_set_reserved_until(timestamptz) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_limit_layout(
+CREATE FUNCTION @extschema@.snowflake_limit_layout(
 	OUT epoch timestamptz,
 	OUT tick interval,
 	OUT timestamp_shift int) RETURNS record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_limit_layout() IS
+COMMENT ON FUNCTION @extschema@.snowflake_limit_layout() IS
 	'what decides which ids the layout gave that the durable limit was made in';
 
-CREATE FUNCTION snowflake_accept_layout() RETURNS void
+CREATE VIEW snowflake_internal.limit_layout AS SELECT * FROM @extschema@.snowflake_limit_layout();
+GRANT SELECT ON snowflake_internal.limit_layout TO PUBLIC;
+COMMENT ON VIEW snowflake_internal.limit_layout IS 'snowflake_limit_layout()';
+
+CREATE FUNCTION @extschema@.snowflake_accept_layout() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_accept_layout() IS
+COMMENT ON FUNCTION @extschema@.snowflake_accept_layout() IS
 	'goes on in the server''s layout, whatever the durable limit was made in; ids may repeat those before';
-REVOKE ALL ON FUNCTION snowflake_accept_layout() FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.snowflake_accept_layout() FROM PUBLIC;
 
 /*
  * The origins of the limit have no names, and PostgreSQL drops by name: they get one for as long as that takes.  What
  * is dropped stays so even where the transaction is rolled back.
  */
-CREATE FUNCTION snowflake_forget_limit() RETURNS void
+CREATE FUNCTION @extschema@.snowflake_forget_limit() RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET allow_system_table_mods = on
 AS $$
@@ -66,10 +70,10 @@ BEGIN
 		FROM pg_catalog.pg_replication_origin AS o WHERE o.roident IN (65533, 65534);
 END
 $$;
-COMMENT ON FUNCTION snowflake_forget_limit() IS 'removes the durable limit when snowflake is uninstalled';
-REVOKE ALL ON FUNCTION snowflake_forget_limit() FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.snowflake_forget_limit() IS 'removes the durable limit when snowflake is uninstalled';
+REVOKE ALL ON FUNCTION @extschema@.snowflake_forget_limit() FROM PUBLIC;
 
-CREATE FUNCTION snowflake_accept_clock() RETURNS void
+CREATE FUNCTION @extschema@.snowflake_accept_clock() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_accept_clock() IS 'believes the wall clock as it is now';
-REVOKE ALL ON FUNCTION snowflake_accept_clock() FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.snowflake_accept_clock() IS 'believes the wall clock as it is now';
+REVOKE ALL ON FUNCTION @extschema@.snowflake_accept_clock() FROM PUBLIC;

@@ -4,7 +4,7 @@
 CREATE SCHEMA snowflake_internal;
 GRANT USAGE ON SCHEMA snowflake_internal TO PUBLIC;
 
-CREATE FUNCTION snowflake_layout(
+CREATE FUNCTION @extschema@.snowflake_layout(
 	OUT name text,
 	OUT spec text,
 	OUT timestamp_bits int,
@@ -16,9 +16,9 @@ CREATE FUNCTION snowflake_layout(
 	OUT max_node bigint,
 	OUT ids_per_second double precision) RETURNS record
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_layout() IS 'the properties of the server''s layout';
+COMMENT ON FUNCTION @extschema@.snowflake_layout() IS 'the properties of the server''s layout';
 
-CREATE FUNCTION snowflake_layout(
+CREATE FUNCTION @extschema@.snowflake_layout(
 	layout text,
 	OUT name text,
 	OUT spec text,
@@ -31,7 +31,7 @@ CREATE FUNCTION snowflake_layout(
 	OUT max_node bigint,
 	OUT ids_per_second double precision) RETURNS record
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_layout(text) IS 'the properties of a layout';
+COMMENT ON FUNCTION @extschema@.snowflake_layout(text) IS 'the properties of a layout';
 
 CREATE FUNCTION snowflake_internal.layouts(
 	OUT name text,
@@ -47,6 +47,18 @@ CREATE FUNCTION snowflake_internal.layouts(
 AS 'MODULE_PATHNAME', 'snowflake_layouts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 11;
 COMMENT ON FUNCTION snowflake_internal.layouts() IS 'the rows of the view snowflake_layouts';
 
-CREATE VIEW snowflake_layouts AS SELECT * FROM snowflake_internal.layouts();
-GRANT SELECT ON snowflake_layouts TO PUBLIC;
-COMMENT ON VIEW snowflake_layouts IS 'the preset layouts';
+CREATE VIEW @extschema@.snowflake_layouts AS SELECT * FROM snowflake_internal.layouts();
+GRANT SELECT ON @extschema@.snowflake_layouts TO PUBLIC;
+COMMENT ON VIEW @extschema@.snowflake_layouts IS 'the preset layouts';
+
+/*
+ * For the functions of this extension whose bodies are text: these look names up when they are called, and whoever owns
+ * the schema chosen for the extension could rename it and put another in its place.  These are bound once.
+ */
+CREATE VIEW snowflake_internal.layout AS SELECT * FROM @extschema@.snowflake_layout();
+GRANT SELECT ON snowflake_internal.layout TO PUBLIC;
+COMMENT ON VIEW snowflake_internal.layout IS 'snowflake_layout()';
+
+CREATE FUNCTION snowflake_internal.layout_spec(layout text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN (SELECT l.spec FROM @extschema@.snowflake_layout(layout) AS l);
+COMMENT ON FUNCTION snowflake_internal.layout_spec(text) IS 'a layout written out';

@@ -61,14 +61,14 @@ SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_claim', 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_group', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_server', '');
 
-CREATE VIEW snowflake_claims AS
+CREATE VIEW @extschema@.snowflake_claims AS
 SELECT registry_group, node,
 	CASE WHEN holder IS NULL THEN 'free'
 		 WHEN alive_until > pg_catalog.clock_timestamp() THEN 'held'
 		 ELSE 'expired' END AS state,
 	granted_until, host, port, data_directory, since, alive_until, generation
   FROM snowflake_internal.registry_claim;
-COMMENT ON VIEW snowflake_claims IS 'who holds which node number, in the registry in this database';
+COMMENT ON VIEW @extschema@.snowflake_claims IS 'who holds which node number, in the registry in this database';
 
 /* For the functions below, in C: see src/registry/server.cpp. */
 
@@ -340,7 +340,7 @@ DECLARE
 BEGIN
 	-- Nobody could ever use a group whose layout is none.
 	IF NOT EXISTS (SELECT FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C") AND
-		$2 <> (SELECT l.spec FROM @extschema@.snowflake_layout($2) AS l) COLLATE "C"
+		$2 <> snowflake_internal.layout_spec($2) COLLATE "C"
 	THEN
 		RAISE EXCEPTION 'layout of a snowflake registry''s group must be written out'
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is "%s".', $2);
@@ -472,7 +472,7 @@ COMMENT ON FUNCTION snowflake_internal.registry_write IS
 REVOKE ALL ON FUNCTION snowflake_internal.registry_write FROM PUBLIC;
 
 /* For the registry's owner, who knows that no server holds what this registry does not know. */
-CREATE FUNCTION snowflake_registry_settle() RETURNS void
+CREATE FUNCTION @extschema@.snowflake_registry_settle() RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -481,15 +481,16 @@ BEGIN
 	UPDATE snowflake_internal.registry_server SET settled_at = 0, others_settled_at = 0;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_settle() IS
+COMMENT ON FUNCTION @extschema@.snowflake_registry_settle() IS
 	'lets a registry grant at once; for one that is new, or has lost nothing';
-REVOKE ALL ON FUNCTION snowflake_registry_settle() FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.snowflake_registry_settle() FROM PUBLIC;
 
 /*
  * For the registry's owner, who knows that no id of this number has a time from granted_until on: frees the number and
  * sets its fence there, back too.  Not under a living holder, which goes on by what it was granted until it asks again.
  */
-CREATE FUNCTION snowflake_registry_repair(registry_group text, node bigint, granted_until timestamptz) RETURNS void
+CREATE FUNCTION @extschema@.snowflake_registry_repair(registry_group text, node bigint, granted_until timestamptz)
+RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -530,15 +531,15 @@ BEGIN
 	PERFORM snowflake_internal.registry_wrote(number);
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) IS
+COMMENT ON FUNCTION @extschema@.snowflake_registry_repair(text, bigint, timestamptz) IS
 	'frees a node number and sets up to where it was granted, which its owner alone may do';
-REVOKE ALL ON FUNCTION snowflake_registry_repair(text, bigint, timestamptz) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.snowflake_registry_repair(text, bigint, timestamptz) FROM PUBLIC;
 
 /*
  * For the registry's owner, who knows that no server makes ids in this group: its next claim sets its layout anew.
  * Numbers that were used keep their fences, which say nothing about ids of another layout.
  */
-CREATE FUNCTION snowflake_registry_forget_layout(registry_group text) RETURNS void
+CREATE FUNCTION @extschema@.snowflake_registry_forget_layout(registry_group text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -563,8 +564,9 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_registry_forget_layout(text) IS 'lets a group of servers begin anew in another layout';
-REVOKE ALL ON FUNCTION snowflake_registry_forget_layout(text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.snowflake_registry_forget_layout(text)
+	IS 'lets a group of servers begin anew in another layout';
+REVOKE ALL ON FUNCTION @extschema@.snowflake_registry_forget_layout(text) FROM PUBLIC;
 
 /*
  * Sets aside a node number that nobody ever claimed in this server's registry, for ids that are made at once and end

@@ -28,11 +28,11 @@ CREATE FUNCTION snowflake_internal.stat(
 AS 'MODULE_PATHNAME', 'snowflake_stat' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION snowflake_internal.stat() IS 'the row of the view snowflake_stat';
 
-CREATE VIEW snowflake_stat AS SELECT * FROM snowflake_internal.stat();
-GRANT SELECT ON snowflake_stat TO PUBLIC;
-COMMENT ON VIEW snowflake_stat IS 'this server''s node number, newest id, reserved time and counters';
+CREATE VIEW @extschema@.snowflake_stat AS SELECT * FROM snowflake_internal.stat();
+GRANT SELECT ON @extschema@.snowflake_stat TO PUBLIC;
+COMMENT ON VIEW @extschema@.snowflake_stat IS 'this server''s node number, newest id, reserved time and counters';
 
-CREATE FUNCTION snowflake_stat_reset() RETURNS void
+CREATE FUNCTION @extschema@.snowflake_stat_reset() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION snowflake_stat_reset() IS 'zeroes the counters of snowflake_stat';
-REVOKE ALL ON FUNCTION snowflake_stat_reset() FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.snowflake_stat_reset() IS 'zeroes the counters of snowflake_stat';
+REVOKE ALL ON FUNCTION @extschema@.snowflake_stat_reset() FROM PUBLIC;

@@ -1,17 +1,19 @@
 /* Ids as short text. */
 
-CREATE FUNCTION snowflake_to_base62(id bigint) RETURNS text
+CREATE FUNCTION @extschema@.snowflake_to_base62(id bigint) RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_to_base62(bigint) IS '11 characters that sort as the ids do under COLLATE "C"';
+COMMENT ON FUNCTION @extschema@.snowflake_to_base62(bigint)
+	IS '11 characters that sort as the ids do under COLLATE "C"';
 
-CREATE FUNCTION snowflake_from_base62(form text) RETURNS bigint
+CREATE FUNCTION @extschema@.snowflake_from_base62(form text) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_from_base62(text) IS 'the id of its base62 form';
+COMMENT ON FUNCTION @extschema@.snowflake_from_base62(text) IS 'the id of its base62 form';
 
-CREATE FUNCTION snowflake_to_base32(id bigint) RETURNS text
+CREATE FUNCTION @extschema@.snowflake_to_base32(id bigint) RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_to_base32(bigint) IS '13 characters of Crockford''s base32 alphabet';
+COMMENT ON FUNCTION @extschema@.snowflake_to_base32(bigint) IS '13 characters of Crockford''s base32 alphabet';
 
-CREATE FUNCTION snowflake_from_base32(form text) RETURNS bigint
+CREATE FUNCTION @extschema@.snowflake_from_base32(form text) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION snowflake_from_base32(text) IS 'the id of its base32 form; forgives case, I, L, O and hyphens';
+COMMENT ON FUNCTION @extschema@.snowflake_from_base32(text)
+	IS 'the id of its base32 form; forgives case, I, L, O and hyphens';
