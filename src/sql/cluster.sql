@@ -267,7 +267,7 @@ BEGIN
 			(4, CASE WHEN c.first_place < c.place
 				THEN 'is the same server as ' || (SELECT f.label FROM cluster AS f WHERE f.place = c.first_place) END),
 			(5, CASE WHEN c.in_recovery THEN 'is in recovery: no ids until it is promoted' END),
-			(6, CASE WHEN NOT c.preloaded
+			(6, CASE WHEN c.error IS NULL AND c.installed IS NOT NULL AND c.preloaded IS NOT TRUE
 				THEN 'the library is not loaded: add snowflake to shared_preload_libraries and restart the server' END),
 			(7, CASE WHEN c.preloaded AND c.node_id IS NULL AND c.node_source IS NULL
 				THEN 'no node number is set: set snowflake.node_id and restart the server'
@@ -286,7 +286,8 @@ BEGIN
 				THEN pg_catalog.format('its tick is %s, that of %s %s', c.tick, model.label, model.tick) END),
 			(12, CASE WHEN c.layout_ends_at <= c.clock
 				THEN pg_catalog.format('the time of its layout ended at %s', c.layout_ends_at)
-				WHEN c.layout_ends_at <= c.clock + interval '1 year'
+				/* Seconds can't overflow, whatever the server says. */
+				WHEN extract(epoch FROM c.layout_ends_at) - extract(epoch FROM c.clock) <= 366 * 86400
 				THEN pg_catalog.format('the time of its layout ends within a year, at %s', c.layout_ends_at) END),
 			(13, CASE WHEN c.claim = 'lost' THEN 'its claim is lost: no ids until it holds one again'
 				WHEN c.claim = 'suspended'

@@ -123,8 +123,13 @@ sub psql
 {
 	my ($sql) = @_;
 
+	my $file = "$PostgreSQL::Test::Utils::tmp_check/statement";
+
+	# From a file: psql need not live to read what it is given.
+	unlink $file;
+	append_to_file($file, $sql);
 	($out, $err) = ('', '');
-	return IPC::Run::run([@psql], '<', \$sql, '>', \$out, '2>', \$err,
+	return IPC::Run::run([ @psql, '-f', $file ], '<', '/dev/null', '>', \$out, '2>', \$err,
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 }
 

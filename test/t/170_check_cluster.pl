@@ -235,6 +235,33 @@ $primary->refuses(q{SELECT snowflake_check_cluster('{actor,Two}')}, qr/connectio
 pretend('actor', %actor);
 is(check('problems', 'actor,Two'), "\n\n", 'asked again');
 
+# Whatever a server says, the others' rows are there, and its own says what is wrong, or that it can't be read.
+foreach my $extreme (
+	[ { clock => q{timestamptz '294276-12-31 23:59:59 UTC'}, layout_ends_at => 'NULL::timestamptz' }, qr/^its clock is \d+ days .* ahead of this server's/ ],
+	[ { clock => q{timestamptz '294276-12-31 23:59:59 UTC'} }, qr/^the time of its layout ended at .*\nits clock is \d+ days .* ahead of this server's/ ],
+	[ { clock => q{timestamptz '4714-11-24 00:00:00 UTC BC'} }, qr/^its clock is \d+ days .* behind this server's/ ],
+	[ { clock => q{timestamptz 'infinity'} }, qr/^(could not be asked: cannot subtract infinite timestamps|the time of its layout ended)/ ],
+	[ { clock => q{timestamptz '-infinity'} }, qr/^(could not be asked: cannot subtract infinite timestamps|its clock is)/ ],
+	[ { clock => 'NULL::timestamptz' }, qr/^$/ ],
+	[ { layout_ends_at => q{timestamptz '4714-11-24 00:00:00 UTC BC'} }, qr/^the time of its layout ended at/ ],
+	[ { layout_ends_at => q{timestamptz 'infinity'}, epoch => q{timestamptz 'infinity'} }, qr/^its epoch is infinity/ ],
+	[ { layout_ends_at => q{timestamptz '-infinity'}, clock => q{timestamptz '-infinity'} }, qr/^(could not be asked: cannot subtract infinite timestamps|the time of its layout ended|its clock is)/ ],
+	[ { tick => q{interval '178956970 years'}, limit_tick => q{interval '-178956970 years'} }, qr/^its tick is / ],
+	[ { node_id => '9223372036854775807', timestamp_shift => '2147483647', limit_timestamp_shift => '-2147483648', max_origins => '-2147483648' },
+		qr/^has room for -2147483648 replication origins/ ],
+	[ { map { ($_ => 'NULL::' . $two->safe_psql('postgres', qq{SELECT format_type(atttypid, atttypmod) FROM pg_attribute
+			WHERE attrelid = 'snowflake_internal.server'::regclass AND attname = '$_'})) } @columns }, qr/^the library is not loaded/ ])
+{
+	my ($facts, $wanted) = @$extreme;
+	my $name = keys %$facts < 5 ? join ', ', map { "$_ $facts->{$_}" } sort keys %$facts : 'nothing';
+
+	pretend('actor', %actor, %$facts);
+	is(check('server', 'actor,Two'), "(this server)\nactor\nTwo", "$name: a row for each");
+	like(problems('actor'), $wanted, "$name: what is wrong");
+	is(problems('Two'), '', "$name: nothing is wrong with another");
+}
+pretend('actor', %actor);
+
 # An ordinary user, here and there.
 $two->safe_psql('postgres', 'CREATE ROLE visitor LOGIN; GRANT USAGE ON SCHEMA "Our ids" TO visitor');
 $primary->safe_psql('postgres', q{CREATE ROLE caller; GRANT USAGE ON SCHEMA "Our ids" TO caller;

@@ -531,7 +531,8 @@ foreach my $case (@not_a_registry)
 	my ($address, $why) = @$case;
 
 	start_without($fourth, qr/no snowflake node number is claimed\n.*DETAIL: .*$why/, 'snowflake.registry' => $address, 'snowflake.registry_group' => 'fourth');
-	$fourth->refuses('SELECT snowflake_nextval()', qr/granted no node number\nDETAIL: .*group "fourth", claim "none" since .*: .*$why/, "not a registry: $why");
+	# In between a slow machine may have had no answer in time.
+	$fourth->refused_in_the_end(qr/granted no node number\nDETAIL: .*group "fourth", claim "none" since .*: .*$why/, "not a registry: $why");
 	$fourth->stop;
 }
 $standby->stop;

@@ -104,9 +104,20 @@ $servers[2]->goes_on;
 $servers[3]->goes_on;
 isnt($servers[2]->stat('node_id'), $servers[3]->stat('node_id'), 'the two that want any number have two');
 # Two want number 1: one has it, for longer than any pause of this machine's, and the other, when that one is stopped.
+# One of those that want any number may have taken it meanwhile, and keeps it until it is stopped.
 $_->reconfigure('snowflake.claim_window' => '30s') foreach @servers;
-$registry->wait_for_claim(1, q{state = 'held' AND alive_until > clock_timestamp() + interval '15 s'});
-my ($has) = grep { $registry->claim(1, 'port') == $_->port } @servers[ 0, 1 ];
+my $has;
+for (;;)
+{
+	$registry->wait_for_claim(1, q{state = 'held' AND alive_until > clock_timestamp() + interval '15 s'});
+	my $port = $registry->claim(1, 'port');
+	($has) = grep { $port == $_->port } @servers[ 0, 1 ];
+	last if defined $has;
+	my ($other) = grep { $port == $_->port } @servers[ 2, 3 ] or next;
+	$other->finish_clients;
+	$other->stop;
+	@servers = grep { $_ != $other } @servers;
+}
 my ($wants) = grep { $_ != $has } @servers[ 0, 1 ];
 $has->goes_on;
 $has->stop;
