@@ -583,6 +583,31 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_expression_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: expressions that have no meaning for bigint';
 
+/*
+ * Code of other roles that would run with a superuser's rights when the tables are rewritten, and their references are
+ * checked; or when they are only read.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_code_blockers(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT d.relation, d.advice, concat_ws(': ', d.object, d.problem)
+	FROM snowflake_internal.dangerous_code(
+		ARRAY(
+			SELECT c.member::oid FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
+			UNION
+			SELECT f.confrelid
+			FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
+				JOIN pg_constraint AS f ON f.contype = 'f' AND f.conrelid = c.member AND c.attnum = ANY (f.conkey)),
+		'{}', false) AS d
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_code_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: code that a superuser must not run';
+
 /* All that stands in the way.  What stands in the way of several tables is told once. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_blockers(
 	tables regclass[],
@@ -594,6 +619,11 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 BEGIN
+	/* Before anything is read, or tried. */
+	RETURN QUERY SELECT c.* FROM snowflake_migrate_internal.adopt_code_blockers(tables, columns) AS c;
+	IF FOUND THEN
+		RETURN;
+	END IF;
 	RETURN QUERY SELECT g.* FROM snowflake_migrate_internal.adopt_greater_ids(tables, columns) AS g;
 	RETURN QUERY
 		SELECT f.relation, f.action, f.blocked_by

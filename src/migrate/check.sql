@@ -182,12 +182,21 @@ CREATE FUNCTION snowflake_migrate_internal.check_schemas(run_ bigint) RETURNS bo
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	rights CONSTANT boolean := snowflake_migrate_internal.check_rights(run_);
-	tables CONSTANT boolean := snowflake_migrate_internal.check_tables(run_);
-	columns CONSTANT boolean := snowflake_migrate_internal.check_columns(run_);
-	keys CONSTANT boolean := snowflake_migrate_internal.check_keys(run_);
-	conditions CONSTANT boolean := snowflake_migrate_internal.check_references(run_);
+	rights boolean;
+	tables boolean;
+	columns boolean;
+	keys boolean;
+	conditions boolean;
 BEGIN
+	/* Before a row is read. */
+	IF NOT snowflake_migrate_internal.check_code(run_) THEN
+		RETURN false;
+	END IF;
+	rights := snowflake_migrate_internal.check_rights(run_);
+	tables := snowflake_migrate_internal.check_tables(run_);
+	columns := snowflake_migrate_internal.check_columns(run_);
+	keys := snowflake_migrate_internal.check_keys(run_);
+	conditions := snowflake_migrate_internal.check_references(run_);
 	PERFORM snowflake_migrate_internal.check_undeclared(run_);
 	PERFORM snowflake_migrate_internal.check_effects(run_);
 	RETURN rights AND tables AND columns AND keys AND conditions;

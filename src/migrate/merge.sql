@@ -54,6 +54,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_table', MESSAGE = format('tables of merge %s no longer exist', run_),
 			HINT = 'The merge can be neither continued nor taken back.';
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_code(run_);
 	IF has_parameter_privilege('session_replication_role', 'SET') THEN
 		PERFORM set_config('session_replication_role', 'replica', true);
 	END IF;

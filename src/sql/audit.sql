@@ -10,7 +10,8 @@
  * sequence, which would have to count to 3.6e14 in the layout "twitter" to leave it; a layout whose epoch is today
  * can't tell.
  *
- * The caller needs SELECT on the column; that row security hides rows is an error.
+ * The caller needs SELECT on the column; that row security hides rows is an error, and so is other roles' code in the
+ * table or the view, where a superuser would run it.
  */
 CREATE FUNCTION @extschema@.snowflake_audit(
 	relation regclass,
@@ -55,6 +56,8 @@ BEGIN
 			MESSAGE = format('column "%s" of table %s has the type %s', column_name, relation, column_type::regtype),
 			HINT = 'Give a column of the type bigint, integer or smallint.';
 	END IF;
+
+	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', false);
 
 	SELECT l.epoch, (2::numeric ^ (l.timestamp_bits + l.node_bits + l.sequence_bits) - 1)::bigint AS max_id
 		INTO layout FROM snowflake_internal.layout AS l;

@@ -1,0 +1,76 @@
+/*
+ * Code of other roles that a merge would run with the rights of who merges: functions that the owners of tables, types
+ * and views have put there.  A superuser's merge is refused before a row is read; of others, the check says so.
+ */
+
+/*
+ * The relations that a run reads, and those that it writes to.  Those of the sources that nothing is merged from are
+ * read by the check alone.
+ */
+CREATE FUNCTION snowflake_migrate_internal.run_relations(
+	run_ bigint,
+	OUT read oid[],
+	OUT written oid[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH w AS MATERIALIZED (
+		SELECT t.relation::oid AS oid FROM snowflake_migrate_internal.merged_tables(run_) AS t
+		UNION
+		SELECT c.oid
+		FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'snowflake_merge_' || run_ AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+	)
+	SELECT
+		ARRAY(
+			SELECT t.relation::oid FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_
+			UNION
+			SELECT s.relation::oid FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_
+			UNION
+			/* Foreign keys are checked at both ends. */
+			SELECT k.oid
+			FROM pg_constraint AS f, unnest(ARRAY[f.conrelid, f.confrelid]) AS k (oid)
+			WHERE f.contype = 'f' AND (f.conrelid IN (SELECT w.oid FROM w) OR f.confrelid IN (SELECT w.oid FROM w))
+			EXCEPT
+			SELECT w.oid FROM w),
+		ARRAY(SELECT w.oid FROM w)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.run_relations(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the relations that a run reads and writes to';
+
+/* Raises an error where going on with a run would run other roles' code with a superuser's rights. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_code(run_ bigint) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_internal.refuse_dangerous_code(r.read, r.written, true)
+	FROM snowflake_migrate_internal.run_relations(run_) AS r
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_code(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where other roles'' code would run with a superuser''s rights';
+
+/* Returns whether rows may be read.  That a type's owner could add code is no news to who is no superuser. */
+CREATE FUNCTION snowflake_migrate_internal.check_code(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	relations record;
+	caller CONSTANT record := snowflake_internal.strongest_role();
+BEGIN
+	SELECT r.read || ARRAY(SELECT m.relation::oid FROM snowflake_migrate_internal.not_merged(run_) AS m) AS read, r.written
+		INTO relations
+		FROM snowflake_migrate_internal.run_relations(run_) AS r;
+	IF NOT caller.is_superuser THEN
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.relation::text, c.object,
+				format('code of role %s would run with the rights of role %s: %s', c.owner, caller.role, c.code),
+				advice => format('Look at what it does, and make sure that you trust role %s.', c.owner))
+			FROM snowflake_internal.foreign_code(relations.read, relations.written, true) AS c
+			WHERE NOT c.is_possible;
+		RETURN true;
+	END IF;
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, d.relation::text, d.object, d.problem,
+			advice => d.advice)
+		FROM snowflake_internal.dangerous_code(relations.read, relations.written, true) AS d;
+	RETURN NOT FOUND;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_code(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds other roles'' code that a merge would run';

@@ -1,0 +1,348 @@
+# Attacks on a superuser who migrates: the owner of something that is touched has planted code there, in every place where PostgreSQL
+# runs code by itself.  The code asks for mallory to be a superuser and leaves a line in the server's log, which no rollback takes
+# back.  It must never run with a superuser's rights, neither in what only looks nor in what does.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Server;
+use Test::More;
+
+my $server = Snowflake::Server->new('owners');
+
+$server->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
+$server->start;
+$server->safe_psql('postgres', q{
+	CREATE ROLE mallory LOGIN;
+	CREATE ROLE app LOGIN;
+	CREATE ROLE merger LOGIN;
+	CREATE DATABASE game;
+});
+$server->safe_psql('game', q{
+	CREATE EXTENSION snowflake_migrate CASCADE;
+	CREATE SCHEMA mallory AUTHORIZATION mallory;
+	CREATE SCHEMA app AUTHORIZATION app;
+	GRANT CREATE ON DATABASE game TO mallory;
+});
+
+my $superuser = $server->safe_psql('game', 'SELECT current_user');
+
+# Runs SQL as a role; returns what it prints and its errors.
+sub run_as
+{
+	my ($role, $sql) = @_;
+	my ($out, $err);
+
+	$server->psql('game', $sql, stdout => \$out, stderr => \$err, on_error_stop => 0, connstr => $server->connstr('game') . " user=$role");
+	return ($out, $err);
+}
+
+sub prepare_as
+{
+	my ($role, $sql) = @_;
+	my ($out, $err) = run_as($role, $sql);
+
+	die "$role: $err" if $err =~ /ERROR/;
+	return $out;
+}
+
+# Code that expressions may call, and what it really does.
+prepare_as('mallory', q{
+	CREATE FUNCTION mallory.deed() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+	BEGIN
+		RAISE LOG 'a deed with the rights of %', current_user;
+		BEGIN
+			PERFORM pg_catalog.set_config('role', 'none', false);
+			RAISE LOG 'a deed with the rights of %', current_user;
+			ALTER ROLE mallory SUPERUSER;
+		EXCEPTION WHEN OTHERS THEN
+			NULL;
+		END;
+		RETURN true;
+	END $$;
+	CREATE FUNCTION mallory.good(bigint DEFAULT 1) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN RETURN mallory.deed(); END $$;
+	CREATE FUNCTION mallory.worth(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN PERFORM mallory.deed(); RETURN $1; END $$;
+	CREATE FUNCTION mallory.fire() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN PERFORM mallory.deed(); RETURN coalesce(new, old); END $$;
+	CREATE FUNCTION mallory.sum(bigint, bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN RETURN mallory.deed(); END $$;
+	CREATE OPERATOR mallory.=== (leftarg = bigint, rightarg = bigint, function = mallory.sum);
+	CREATE DOMAIN mallory.number AS bigint CHECK (mallory.good(VALUE));
+	CREATE DOMAIN mallory.numbers AS bigint[] CHECK (mallory.good(VALUE[1]));
+	CREATE TYPE mallory.color AS ENUM ('red');
+	CREATE FUNCTION mallory.to_json(mallory.color) RETURNS json LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN PERFORM mallory.deed(); RETURN '1'; END $$;
+	CREATE CAST (mallory.color AS json) WITH FUNCTION mallory.to_json(mallory.color);
+	GRANT USAGE ON SCHEMA mallory TO PUBLIC;
+});
+
+my $log_start;
+
+sub watch { $log_start = -s $server->logfile; return }
+
+# Whether planted code ran with a superuser's rights since watch().
+sub deeds
+{
+	my $log = slurp_file($server->logfile, $log_start);
+	my $superusers = $server->safe_psql('game', q{SELECT count(*) FROM pg_roles WHERE rolname IN ('mallory', 'app', 'merger') AND rolsuper});
+
+	$server->safe_psql('game', 'ALTER ROLE mallory NOSUPERUSER') if $superusers;
+	return ($log =~ /a deed with the rights of \Q$superuser\E\b/ ? 1 : 0) + $superusers;
+}
+
+# Calls by the superuser, by what they do.  Each has to be refused for mallory's code, and none may run anything of mallory's.
+sub refused
+{
+	my ($place, @calls) = @_;
+
+	watch();
+	my ($out, $err) = run_as($superuser, join ";\n", map { "\\echo call\n$_" } map { $calls[ 2 * $_ + 1 ] } 0 .. $#calls / 2);
+
+	is(deeds(), 0, "$place: nothing of mallory's runs");
+	# Errors and output are apart: what is refused says so in one or the other.
+	my $refusals = grep { /code of role mallory would run with the rights of role \Q$superuser\E/ }
+	  split(/^call$/m, $out), split(/^psql:\S+ ERROR:/m, $err);
+
+	is($refusals, @calls / 2, "$place: is refused in " . join ', ', map { $calls[ 2 * $_ ] } 0 .. $#calls / 2) or diag("$out$err");
+	return;
+}
+
+sub allowed
+{
+	my ($name, $role, $call) = @_;
+
+	watch();
+	my ($out, $err) = run_as($role, $call);
+
+	unlike($err, qr/ERROR/, "$name: is done");
+	is(deeds(), 0, "$name: nothing runs with a superuser's rights");
+	return $out;
+}
+
+# Where code can be planted in a table's definition.  The key is the column id; t is the table's name.
+my %plants = (
+	'CHECK' => 'ALTER TABLE t ADD CHECK (mallory.good(id))',
+	'CHECK of a constant' => 'ALTER TABLE t ADD CHECK (mallory.good())',
+	'operator' => 'ALTER TABLE t ADD CHECK (id OPERATOR(mallory.===) 1)',
+	'cast to a domain' => 'ALTER TABLE t ADD CHECK (id::mallory.number IS NOT NULL)',
+	'cast to a domain of arrays' => q{ALTER TABLE t ADD CHECK (ARRAY[id]::mallory.numbers IS NOT NULL)},
+	'built-in function that runs queries' => q{ALTER TABLE t ADD CHECK (id IS NULL OR query_to_xml('SELECT mallory.deed()', true, true, '') IS NOT NULL)},
+	'built-in function that reads views' => q{CREATE VIEW mallory.seen AS SELECT mallory.deed();
+		ALTER TABLE t ADD CHECK (id IS NULL OR table_to_xml('mallory.seen', true, true, '') IS NOT NULL)},
+	'built-in input function' => q{ALTER TABLE t ADD CHECK (id IS NULL OR domain_in('1', 'mallory.number'::regtype, -1) IS NOT NULL)},
+	'cast that a function looks for' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR to_json(color) IS NOT NULL)},
+	'index' => 'CREATE INDEX ON t ((mallory.good(id)))',
+	'index of a constant' => 'CREATE INDEX ON t ((mallory.good()))',
+	'condition of an index' => 'CREATE INDEX ON t (id) WHERE mallory.good()',
+	'statistics' => 'CREATE STATISTICS mallory.planted ON (mallory.good()), (id + 1) FROM t',
+	'generated column' => 'ALTER TABLE t ADD COLUMN planted bigint GENERATED ALWAYS AS (mallory.worth(id)) STORED',
+	'exclusion' => 'ALTER TABLE t ADD EXCLUDE (mallory.worth(id) WITH =)',
+);
+
+# Adopting: a table that others may only refer to.
+$server->safe_psql('game', q{
+	CREATE SCHEMA shop;
+	GRANT USAGE ON SCHEMA shop TO mallory;
+});
+
+sub create_orders
+{
+	$server->safe_psql('game', q{
+		SET client_min_messages = warning;
+		DROP TABLE IF EXISTS shop.orders CASCADE;
+		CREATE TABLE shop.orders (id serial PRIMARY KEY);
+		INSERT INTO shop.orders SELECT FROM generate_series(1, 3);
+		GRANT REFERENCES ON shop.orders TO mallory;
+	});
+	return;
+}
+
+foreach my $place (sort keys %plants)
+{
+	my $plant = $plants{$place} =~ s/\bt\b/mallory.notes/gr =~ s/\bid\b/order_id/gr;
+
+	create_orders();
+	prepare_as('mallory', "CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders);
+		INSERT INTO mallory.notes VALUES (1), (2); $plant");
+	refused($place, 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}', dry_run => true)},
+		'adopt' => q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
+	prepare_as('mallory', 'DROP TABLE mallory.notes; DROP VIEW IF EXISTS mallory.seen');
+}
+create_orders();
+# A partition's and a child's owner.
+prepare_as($superuser, q{
+	CREATE TABLE shop.log (id int PRIMARY KEY) PARTITION BY RANGE (id);
+	CREATE TABLE shop.log_1 PARTITION OF shop.log FOR VALUES FROM (0) TO (10);
+	ALTER TABLE shop.log_1 OWNER TO mallory;
+	GRANT CREATE ON SCHEMA shop TO mallory;
+});
+prepare_as('mallory', 'CREATE INDEX ON shop.log_1 ((mallory.good()))');
+refused('partition', 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{shop.log}', '{id}', dry_run => true)},
+	'adopt' => q{SELECT * FROM snowflake_migrate.adopt('{shop.log}', '{id}')});
+
+# Another role's rights that are put on are not enough: the code puts them off.
+prepare_as('mallory', q{CREATE TABLE mallory.own (id serial PRIMARY KEY CHECK (mallory.good(id))); INSERT INTO mallory.own DEFAULT VALUES});
+refused('SET ROLE', 'adopt' => q{SET ROLE mallory; SELECT * FROM snowflake_migrate.adopt('{mallory.own}')});
+refused('SET SESSION AUTHORIZATION', 'adopt' => q{SET SESSION AUTHORIZATION mallory; SELECT * FROM snowflake_migrate.adopt('{mallory.own}')});
+
+# What mallory adds or changes between the look and the change has to wait, or is seen.
+prepare_as('mallory', 'CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders CHECK (order_id > 0)); INSERT INTO mallory.notes VALUES (1)');
+foreach my $change ('ALTER TABLE mallory.notes ADD CHECK (mallory.good(order_id))', 'CREATE INDEX CONCURRENTLY ON mallory.notes ((mallory.good()))',
+	'ALTER SCHEMA mallory RENAME TO other')
+{
+	my ($out, $err);
+	my $session = $server->background_psql('game', on_error_stop => 1);
+
+	watch();
+	$session->query_safe(q{BEGIN; SELECT * FROM snowflake_migrate.adopt('{shop.orders}', dry_run => true)});
+	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; SET statement_timeout = '2s'; $change");
+	like($err, qr/lock timeout|statement timeout/, "$change: waits for the superuser's transaction") or diag($out);
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+	is(deeds(), 0, "$change: nothing of mallory's runs");
+	prepare_as('mallory', 'DROP TABLE mallory.notes; CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders CHECK (order_id > 0)); INSERT INTO mallory.notes VALUES (1)');
+}
+
+# What is plain is not refused, whoever owns it.
+allowed('adopt, a plain CHECK of another role', $superuser, q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
+is($server->safe_psql('game', q{SELECT format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = 'mallory.notes'::regclass AND attname = 'order_id'}),
+	'bigint', 'adopt, a plain CHECK of another role: the column is widened');
+
+# An application's role owns all tables and has functions in its CHECKs.  The operator connects as that role.
+prepare_as('app', q{
+	CREATE FUNCTION app.is_good(bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 0';
+	CREATE TABLE app.orders (id serial PRIMARY KEY CHECK (app.is_good(id)));
+	CREATE TABLE app.items (id serial PRIMARY KEY, order_id int REFERENCES app.orders CHECK (app.is_good(order_id)));
+	CREATE INDEX ON app.items ((app.is_good(order_id)));
+	INSERT INTO app.orders DEFAULT VALUES;
+	INSERT INTO app.items (order_id) VALUES (1);
+});
+my ($out, $err) = run_as($superuser, q{SELECT * FROM snowflake_migrate.adopt('{app.orders,app.items}', dry_run => true)});
+like($out, qr/Connect as role app, .*code of role app would run with the rights of role \Q$superuser\E/, 'adopt, an application: says who has to connect');
+allowed('adopt, an application', 'app', q{SELECT * FROM snowflake_migrate.adopt('{app.orders,app.items}')});
+is($server->safe_psql('game', q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('app.orders'::regclass, 'app.items'::regclass) AND attnum > 0 AND atttypid = 'bigint'::regtype}),
+	3, 'adopt, an application: its columns are widened');
+
+# Looking at ids.
+prepare_as('mallory', q{
+	CREATE TABLE mallory.ids (id bigint);
+	CREATE INDEX ON mallory.ids ((mallory.good()));
+	CREATE VIEW mallory.few AS SELECT id FROM mallory.ids WHERE mallory.deed();
+	CREATE VIEW mallory.many AS SELECT 1::bigint AS id, mallory.deed() AS d OFFSET 0;
+	CREATE MATERIALIZED VIEW mallory.kept AS SELECT 1::bigint AS id;
+	CREATE INDEX ON mallory.kept ((mallory.good()));
+	CREATE TABLE mallory.plain (id bigint CHECK (id > 0));
+	GRANT SELECT ON ALL TABLES IN SCHEMA mallory TO PUBLIC;
+});
+$server->safe_psql('game', 'CREATE VIEW shop.all_ids AS SELECT id FROM mallory.few');
+refused($_, audit => "SELECT * FROM snowflake_audit('$_', 'id')") foreach qw(mallory.ids mallory.few mallory.many mallory.kept shop.all_ids);
+refused('mallory.ids, read-only', audit => q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.ids', 'id')});
+refused('mallory.ids, repeatable read', audit => q{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM snowflake_audit('mallory.ids', 'id')});
+allowed('audit, a plain table', $superuser, q{SELECT * FROM snowflake_audit('mallory.plain', 'id')});
+allowed('audit, a plain table, read-only', $superuser, q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
+allowed('audit, with rights of its own', 'app', q{SELECT * FROM snowflake_audit('mallory.few', 'id')});
+
+# Merging.
+my $node = 700;
+
+sub world
+{
+	my ($owner) = @_;
+
+	$server->safe_psql('game', qq{
+		SET client_min_messages = warning;
+		DROP SCHEMA IF EXISTS realm, west CASCADE;
+		CREATE SCHEMA realm AUTHORIZATION $owner;
+		CREATE SCHEMA west AUTHORIZATION $owner;
+		SET ROLE $owner;
+		CREATE TABLE realm.heroes (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval() CHECK (id <> 0), name text, rank int);
+		CREATE TABLE west.heroes (id bigint PRIMARY KEY, name text, rank int);
+		CREATE TABLE realm.items (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval(), hero bigint REFERENCES realm.heroes);
+		CREATE TABLE west.items (id bigint PRIMARY KEY, hero bigint REFERENCES west.heroes);
+		INSERT INTO realm.heroes VALUES (1, 'Lancelot', 1);
+		INSERT INTO realm.items VALUES (1, 1);
+		INSERT INTO west.heroes VALUES (1, 'Gawain', 1), (2, 'Bors', 2);
+		INSERT INTO west.items VALUES (1, 2);
+	});
+	return;
+}
+
+sub merge_call
+{
+	my ($more) = @_;
+
+	$node++;
+	return "CALL snowflake_migrate.merge('{west}', 'realm', '{$node}'" . ($more // '') . ')';
+}
+
+my $check = q{SELECT concat_ws(' | ', severity, relation, object, problem, advice) FROM snowflake_migrate.check('{west}', 'realm')};
+
+# Without planted code the superuser may.
+world('mallory');
+allowed('check, plain', $superuser, $check);
+allowed('dry run, plain', $superuser, merge_call(', dry_run => true'));
+
+my %target_plants = (
+	%plants,
+	'default of a column that the source lacks' => 'ALTER TABLE t ADD COLUMN planted boolean; ALTER TABLE t ALTER planted SET DEFAULT mallory.deed()',
+	'trigger' => 'CREATE TRIGGER planted BEFORE INSERT OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION mallory.fire(); ALTER TABLE t ENABLE ALWAYS TRIGGER planted',
+	'trigger of replicas' => 'CREATE TRIGGER planted BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION mallory.fire(); ALTER TABLE t ENABLE REPLICA TRIGGER planted',
+	'condition of a trigger' => 'CREATE TRIGGER planted BEFORE INSERT ON t FOR EACH ROW WHEN (mallory.good()) EXECUTE FUNCTION suppress_redundant_updates_trigger(); ALTER TABLE t ENABLE ALWAYS TRIGGER planted',
+	'rule' => 'CREATE RULE planted AS ON INSERT TO t DO ALSO SELECT mallory.deed(); ALTER TABLE t ENABLE ALWAYS RULE planted',
+	'domain' => 'ALTER TABLE t ALTER rank TYPE mallory.number',
+	'domain without a CHECK yet' => 'CREATE DOMAIN mallory.plain_number AS int; ALTER TABLE t ALTER rank TYPE mallory.plain_number',
+	'type with a cast' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red'},
+	'referring table' => 'CREATE TABLE mallory.refers (id bigint REFERENCES t); CREATE INDEX ON mallory.refers ((mallory.good()))',
+);
+my %source_plants = (
+	'index of a source' => 'CREATE INDEX ON west.heroes ((mallory.good()))',
+	'view as a source' => 'ALTER TABLE west.items DROP CONSTRAINT items_hero_fkey; ALTER TABLE west.heroes RENAME TO really;
+		CREATE VIEW west.heroes AS SELECT id, name, rank FROM west.really WHERE mallory.deed()',
+	'domain of a source' => 'ALTER TABLE west.heroes ALTER rank TYPE mallory.number',
+	'table that only the source has' => 'CREATE TABLE west.more (id bigint); CREATE INDEX ON west.more ((mallory.good()))',
+);
+
+foreach my $place (sort(keys %target_plants, keys %source_plants))
+{
+	world('mallory');
+	prepare_as('mallory', ($target_plants{$place} // $source_plants{$place}) =~ s/\bt\b/realm.heroes/gr);
+	refused($place, check => $check, 'dry run' => merge_call(', dry_run => true'), merge => merge_call());
+	$server->safe_psql('game', q{SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE; DROP DOMAIN IF EXISTS mallory.plain_number;
+		DROP TABLE IF EXISTS mallory.refers; DROP VIEW IF EXISTS mallory.seen});
+}
+
+# Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
+foreach my $place ('index of a constant', 'condition of an index', 'trigger', 'type with a cast', 'referring table')
+{
+	world('mallory');
+	my $run = allowed("merge, before $place", $superuser, merge_call());
+
+	prepare_as('mallory', $target_plants{$place} =~ s/\bt\b/realm.heroes/gr);
+	refused($place, verify => "SELECT * FROM snowflake_migrate.verify($run)", rollback => "CALL snowflake_migrate.rollback($run)");
+	$server->safe_psql('game', "SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.refers; DROP SCHEMA realm, west, snowflake_merge_$run CASCADE;
+		DELETE FROM snowflake_migrate.runs WHERE run = $run");
+}
+
+# A role that is made for migrating: the check says whose code it runs, and the merge goes on.
+world('app');
+prepare_as('app', q{
+	GRANT USAGE ON SCHEMA app, realm, west TO merger;
+	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA realm, west TO merger;
+	ALTER TABLE realm.heroes ADD CHECK (app.is_good(id));
+});
+$server->safe_psql('game', q{SELECT snowflake_migrate.grant_to('merger')});
+($out, $err) = run_as($superuser, $check);
+like($out, qr/^error \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role \Q$superuser\E: function app.is_good\(bigint\) \| Connect as/m,
+	'check, an application: says who has to connect');
+like(allowed('check, an application', 'merger', $check), qr/^warning \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role merger: function app.is_good\(bigint\)/m,
+	'check, an application: says whose code runs');
+my $run = allowed('merge, an application', 'merger', merge_call());
+
+like($run, qr/^\d+$/, 'merge, an application: is done');
+allowed('verify, an application', 'merger', "SELECT * FROM snowflake_migrate.verify($run)");
+allowed('rollback, an application', 'merger', "CALL snowflake_migrate.rollback($run)");
+
+done_testing();
