@@ -48,7 +48,8 @@ SELECT snowflake_migrate.declare_reference('world."Mail"', 'document', 'world.pl
 SELECT snowflake_migrate.declare_reference('world."Mail"', 'other', 'world.players', 'id > 0', '$.* ? (@.type == "player").ids[0]', 'keep');
 -- the same again, otherwise
 SELECT snowflake_migrate.declare_reference('world."Mail"', 'ids', 'world."Mail"', dangling => 'skip');
-SELECT * FROM snowflake_migrate.declared_references ORDER BY column_name COLLATE "C", condition COLLATE "C", path COLLATE "C";
+SELECT relation, column_name, referenced, condition, path, dangling FROM snowflake_migrate.declared_references
+ORDER BY column_name COLLATE "C", condition COLLATE "C", path COLLATE "C";
 DELETE FROM snowflake_migrate.declared_references;
 
 SELECT snowflake_migrate.declare_reference('world."Mail"', NULL, 'world.players');
@@ -106,7 +107,8 @@ SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_a_b_key', 'rerank'
 SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_a_key', 'keep_target');
 -- another time, in place of the first
 SELECT snowflake_migrate.declare_policy('world.pairs', 'pairs_a_key', 'skip');
-SELECT * FROM snowflake_migrate.declared_policies ORDER BY constraint_name COLLATE "C";
+SELECT relation, constraint_name, policy, argument FROM snowflake_migrate.declared_policies
+ORDER BY constraint_name COLLATE "C";
 DELETE FROM snowflake_migrate.declared_policies;
 
 SELECT snowflake_migrate.declare_policy('world.players', NULL, 'skip');

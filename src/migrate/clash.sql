@@ -20,6 +20,7 @@ CREATE FUNCTION snowflake_migrate_internal.unique_constraints(
 	OUT predicate text,
 	OUT policy text,
 	OUT argument text,
+	OUT declared_by name,
 	OUT changed name,
 	OUT is_key boolean) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -38,7 +39,7 @@ AS $$
 			NOT i.indnullsnotdistinct,
 			pg_get_expr(i.indpred, i.indrelid),
 			CASE WHEN t.mode = 'same_id' AND k.is_key THEN 'same_id' ELSE coalesce(p.policy, 'error') END,
-			p.argument,
+			p.argument, p.declared_by,
 			CASE WHEN p.policy IN ('suffix', 'rerank')
 				THEN (snowflake_migrate_internal.policy_columns(t.relation, x.relname, p.policy))[1] END,
 			k.is_key
@@ -62,10 +63,10 @@ AS $$
 				LEFT JOIN pg_opclass AS c ON c.opcintype = a.atttypid AND c.opcdefault
 					AND c.opcmethod = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree')
 				LEFT JOIN pg_namespace AS s ON s.oid = c.opcnamespace),
-			false, NULL, 'match', NULL, NULL, false
+			false, NULL, 'match', NULL, NULL, NULL, false
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.no = no_ AND t.mode = 'match'
-	) AS u (label, expressions, operators, distinct_nulls, predicate, policy, argument, changed, is_key)
+	) AS u (label, expressions, operators, distinct_nulls, predicate, policy, argument, declared_by, changed, is_key)
 	/* What decides which rows are the same comes first. */
 	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.label
 $$;
@@ -610,6 +611,9 @@ AS $$
 DECLARE
 	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_);
 BEGIN
+	/* It may have been declared anew since the plan was written. */
+	PERFORM snowflake_migrate_internal.refuse_declared((names ->> 'declared_by')::name,
+		(names ->> 'oid')::oid::regclass, names ->> 'label');
 	names := names || jsonb_build_object(
 		'columns', (SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position)
 					FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = no_),

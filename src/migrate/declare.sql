@@ -4,7 +4,7 @@
  * the target; one that is made again replaces the former, and one whose row is deleted from its table is gone.
  *
  * Conditions and expressions are SQL that runs with the rights of whoever merges: only those who may change these
- * tables can declare, and a merge should be called by nobody who would not run what they wrote.
+ * tables can declare, and who merges runs what a superuser or he himself declared, and nobody else's (owner.sql).
  */
 
 CREATE TABLE snowflake_migrate.declared_tables (
@@ -23,6 +23,7 @@ CREATE TABLE snowflake_migrate.declared_references (
 	condition text,
 	path text,
 	dangling text NOT NULL CHECK (dangling IN ('error', 'null', 'keep', 'skip')),
+	declared_by name NOT NULL DEFAULT current_user,		-- see owner.sql
 	CONSTRAINT declared_references_key UNIQUE NULLS NOT DISTINCT (relation, column_name, condition, path)
 );
 COMMENT ON TABLE snowflake_migrate.declared_references IS 'declared by snowflake_migrate.declare_reference()';
@@ -39,6 +40,7 @@ CREATE TABLE snowflake_migrate.declared_policies (
 	policy text NOT NULL
 		CHECK (policy IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber')),
 	argument text,
+	declared_by name NOT NULL DEFAULT current_user,
 	PRIMARY KEY (relation, constraint_name)
 );
 COMMENT ON TABLE snowflake_migrate.declared_policies IS 'declared by snowflake_migrate.declare_policy()';
@@ -255,7 +257,7 @@ BEGIN
 	INSERT INTO snowflake_migrate.declared_references AS d
 	VALUES (relation, column_name, referenced, condition, path, dangling)
 	ON CONFLICT ON CONSTRAINT declared_references_key DO UPDATE
-		SET referenced = excluded.referenced, dangling = excluded.dangling;
+		SET referenced = excluded.referenced, dangling = excluded.dangling, declared_by = excluded.declared_by;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass, text, text, text)
@@ -388,7 +390,8 @@ BEGIN
 			DETAIL = format('"%s" is not the primary key of table %s.', constraint_name, relation);
 	END IF;
 	INSERT INTO snowflake_migrate.declared_policies AS d VALUES (relation, constraint_name, policy, argument)
-	ON CONFLICT (relation, constraint_name) DO UPDATE SET policy = excluded.policy, argument = excluded.argument;
+	ON CONFLICT (relation, constraint_name) DO UPDATE
+		SET policy = excluded.policy, argument = excluded.argument, declared_by = excluded.declared_by;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text)

@@ -43,6 +43,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', run_),
 			HINT = 'See snowflake_migrate.runs.';
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
 	PERFORM snowflake_migrate_internal.lock_target(run_row.target);
 	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_ FOR UPDATE;
 	IF run_row.state <> ALL (states) THEN
@@ -272,8 +273,9 @@ BEGIN
 	PERFORM snowflake_migrate_internal.index_maps(run_);
 	PERFORM snowflake_migrate_internal.record_former_state(run_);
 	UPDATE snowflake_migrate.runs AS r SET mapped_at = clock_timestamp() WHERE r.run = run_;
-	/* The last, since no rollback takes it back. */
 	IF NOT dry_run THEN
+		PERFORM snowflake_migrate_internal.seal(run_);
+		/* The last, since no rollback takes it back. */
 		PERFORM snowflake_migrate_internal.set_aside_nodes(run_);
 	END IF;
 	RETURN run_;
@@ -509,13 +511,29 @@ SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET intervalsty
 AS $$
 #variable_conflict use_column
 DECLARE
-	names jsonb := jsonb_build_object('map', snowflake_migrate_internal.relation(run_, 'map_' || no_));
+	map CONSTANT regclass := to_regclass(snowflake_migrate_internal.relation(run_, 'map_' || no_));
+	names jsonb;
 BEGIN
-	IF to_regclass(names ->> 'map') IS NULL THEN
+	IF map IS NULL THEN
+		RETURN;
+	ELSIF NOT snowflake_migrate_internal.is_safe_map(map) THEN
+		RAISE WARNING USING MESSAGE = format('map of merge %s is not shown', run_),
+			DETAIL = format('%s, or its schema, does not belong to a superuser.', map);
 		RETURN;
 	END IF;
-	SELECT names || jsonb_build_object('key', t.key) INTO STRICT names
+	SELECT jsonb_build_object('map', map::text, 'key', t.key) INTO STRICT names
 		FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	/* By the type's output function, and not by a cast that its owner may have made. */
+	SELECT names || jsonb_build_object(
+			'old_key', snowflake_migrate_internal.key_text(replace(v.value, 'k#', 'm.o#'), t.key),
+			'new_key', snowflake_migrate_internal.key_text(replace(v.value, 'k#', 'm.n#'), t.key))
+		INTO STRICT names
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN pg_attribute AS a ON a.attrelid = map AND a.attname = 'o1'
+			CROSS JOIN LATERAL (
+				SELECT CASE WHEN snowflake_migrate_internal.is_trusted_type(a.atttypid) THEN 'k#'
+						ELSE 'format(''%s'', k#)' END) AS v (value)
+		WHERE t.run = run_ AND t.no = no_;
 	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT m.source,
 			CASE m.action
@@ -524,8 +542,8 @@ BEGIN
 				WHEN 'k' THEN 'kept_target'
 				WHEN 'r' THEN 'kept_source'
 				WHEN 's' THEN 'skipped' END,
-			{m.o#::text},
-			CASE WHEN m.action <> 's' THEN {m.n#::text} END
+			{old_key},
+			CASE WHEN m.action <> 's' THEN {new_key} END
 		FROM {map} AS m
 	$query$, names);
 END

@@ -4,7 +4,7 @@
  * same plan.
  *
  * Tables have numbers, parents before children where there is no cycle.  The maps from old keys to new ones are tables
- * in a schema of the run's own, snowflake_merge_RUN, which belongs to whoever merges.
+ * in a schema of the run's own, snowflake_merge_RUN.  Whose they are, and who may write here: see owner.sql.
  */
 
 CREATE SEQUENCE snowflake_migrate_internal.run_number;
@@ -95,6 +95,7 @@ CREATE TABLE snowflake_migrate_internal.plan_references (
 	elements boolean NOT NULL,			-- of an array
 	dangling text NOT NULL,
 	declared boolean NOT NULL,
+	declared_by name,					-- null: a foreign key
 	PRIMARY KEY (run, id)
 );
 
@@ -437,30 +438,30 @@ COMMENT ON FUNCTION snowflake_migrate_internal.write_columns(bigint)
 CREATE FUNCTION snowflake_migrate_internal.write_references(run_ bigint, target name) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH RECURSIVE edge (relation, name, referenced, referenced_name, condition, path, dangling, declared) AS (
-		SELECT r.relation, r.column_name, r.referenced, p.key[1], r.condition, r.path, r.dangling, true
+	WITH RECURSIVE edge (relation, name, referenced, referenced_name, condition, path, dangling, declared_by) AS (
+		SELECT r.relation, r.column_name, r.referenced, p.key[1], r.condition, r.path, r.dangling, r.declared_by
 		FROM snowflake_migrate.declared_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = r.relation
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = r.referenced
 		UNION ALL
-		SELECT f.relation, f.name, f.referenced, f.referenced_name, NULL, NULL, 'error', false
+		SELECT f.relation, f.name, f.referenced, f.referenced_name, NULL, NULL, 'error', NULL
 		FROM snowflake_migrate_internal.foreign_keys(target) AS f
 		WHERE NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
 						  WHERE r.relation = f.relation AND r.column_name = f.name)
 	),
-	followed (relation, name, at, at_name, condition, path, dangling, declared) AS (
+	followed (relation, name, at, at_name, condition, path, dangling, declared_by) AS (
 		SELECT e.* FROM edge AS e
 		UNION
-		SELECT o.relation, o.name, e.referenced, e.referenced_name, o.condition, o.path, o.dangling, o.declared
+		SELECT o.relation, o.name, e.referenced, e.referenced_name, o.condition, o.path, o.dangling, o.declared_by
 		FROM followed AS o
 			JOIN edge AS e ON e.relation = o.at AND e.name = o.at_name AND e.condition IS NULL AND e.path IS NULL
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = o.at
 				AND NOT (p.kind = 'id' AND p.key = ARRAY[o.at_name])
 	)
 	INSERT INTO snowflake_migrate_internal.plan_references
-		(run, no, id, name, referenced, condition, path, elements, dangling, declared)
+		(run, no, id, name, referenced, condition, path, elements, dangling, declared, declared_by)
 	SELECT run_, t.no, row_number() OVER (ORDER BY t.no, o.name, p.no), o.name, p.no, o.condition, o.path,
-		y.typcategory = 'A', o.dangling, o.declared
+		y.typcategory = 'A', o.dangling, o.declared_by IS NOT NULL, o.declared_by
 	FROM (SELECT DISTINCT f.* FROM followed AS f) AS o
 		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = o.relation
 		JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = o.at
@@ -538,6 +539,13 @@ BEGIN
 	PERFORM snowflake_migrate_internal.write_tables(run_, target);
 	PERFORM snowflake_migrate_internal.write_columns(run_);
 	PERFORM snowflake_migrate_internal.write_references(run_, target);
+	PERFORM snowflake_migrate_internal.refuse_declared(r.declared_by, t.relation, r.name)
+		FROM snowflake_migrate_internal.plan_references AS r
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE r.run = run_ AND r.condition IS NOT NULL;
+	PERFORM snowflake_migrate_internal.refuse_declared(p.declared_by, p.relation, p.constraint_name)
+		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
+		WHERE t.run = run_ AND p.policy = 'rerank';
 	PERFORM snowflake_migrate_internal.check_planned_references(run_, target);
 	PERFORM snowflake_migrate_internal.write_sources(run_, sources);
 END

@@ -13,10 +13,13 @@ BEGIN
 	EXECUTE format('GRANT EXECUTE ON FUNCTION snowflake_internal.set_aside TO %s', role);
 	EXECUTE format('GRANT USAGE ON SEQUENCE snowflake_migrate_internal.run_number TO %s', role);
 	EXECUTE format('GRANT SELECT ON snowflake_migrate.map, snowflake_migrate.progress TO %s', role);
-	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON
+	EXECUTE format('GRANT SELECT, INSERT ON
 			snowflake_migrate.runs, snowflake_migrate.nodes, snowflake_migrate.report, snowflake_migrate.records,
 			snowflake_migrate_internal.plan_tables, snowflake_migrate_internal.plan_columns,
 			snowflake_migrate_internal.plan_references, snowflake_migrate_internal.plan_sources TO %s', role);
+	EXECUTE format('GRANT UPDATE ON snowflake_migrate.runs, snowflake_migrate.records,
+			snowflake_migrate_internal.plan_tables, snowflake_migrate_internal.plan_sources TO %s', role);
+	EXECUTE format('GRANT DELETE ON snowflake_migrate.report TO %s', role);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.grant_to(regrole)

@@ -458,7 +458,9 @@ BEGIN
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', verify.run),
 			HINT = 'See snowflake_migrate.runs.';
-	ELSIF run_row.state NOT IN ('verifying', 'done') THEN
+	END IF;
+	PERFORM snowflake_migrate_internal.refuse_other(run_row.run, run_row.merged_by);
+	IF run_row.state NOT IN ('verifying', 'done') THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s is %s', run_row.run, run_row.state);
 	END IF;

@@ -1,0 +1,273 @@
+# A role that merges with the documented rights, and means ill: it puts something else in the place of its run's maps, adds to them,
+# writes into its plan and into that of others, and declares.  Superusers and others who read the map, go on with the run, prove it or
+# take it back do not run what it wrote.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Server;
+use Test::More;
+
+my $server = Snowflake::Server->new('owner');
+
+$server->init;
+$server->start;
+$server->safe_psql('postgres', 'CREATE ROLE merger LOGIN; CREATE ROLE other LOGIN; CREATE ROLE support LOGIN; CREATE DATABASE game');
+
+# What a role gets, as (status, output, errors).
+sub as
+{
+	my ($role, $sql, %params) = @_;
+	my ($out, $err);
+	my $status = $server->psql('game', $sql, stdout => \$out, stderr => \$err, connstr => $server->connstr('game') . " user=$role", %params);
+
+	return ($status, $out // '', $err // '');
+}
+
+sub does
+{
+	my ($role, $what, $sql) = @_;
+	my ($status, $out, $err) = as($role, $sql);
+
+	is($status, 0, "$role: $what") or diag($err);
+	return $out;
+}
+
+sub refused
+{
+	my ($role, $what, $sql, $message) = @_;
+	my ($status, $out, $err) = as($role, $sql);
+
+	isnt($status, 0, "$role: $what is refused");
+	like($err, $message, "$role: $what: it says why");
+	return;
+}
+
+# Who has run what the merger wrote.
+sub victims
+{
+	return $server->safe_psql('game', q{SELECT string_agg(DISTINCT who, ', ' ORDER BY who) FROM trap.log});
+}
+
+$server->safe_psql('game', q{
+	CREATE EXTENSION snowflake_migrate CASCADE;
+	SELECT snowflake_migrate.grant_to('merger'), snowflake_migrate.grant_to('other');
+	CREATE SCHEMA trap AUTHORIZATION merger;
+	CREATE SCHEMA realm; CREATE SCHEMA west; CREATE SCHEMA east;
+	GRANT USAGE ON SCHEMA realm, west, east TO merger, other, support;
+	CREATE TABLE realm.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text NOT NULL UNIQUE, place int UNIQUE);
+	CREATE TABLE realm.mail (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), sender bigint, kind text);
+	CREATE TABLE west.heroes (id int PRIMARY KEY, name text NOT NULL, place int);
+	CREATE TABLE west.mail (id int PRIMARY KEY, sender int, kind text);
+	CREATE TABLE east.heroes (LIKE west.heroes); CREATE TABLE east.mail (LIKE west.mail);
+	INSERT INTO realm.heroes VALUES (1, 'Ann', 1);
+	INSERT INTO west.heroes VALUES (1, 'Ann', 1), (2, 'Bob', 2);
+	INSERT INTO west.mail VALUES (1, 2, 'hero');
+	INSERT INTO east.heroes VALUES (1, 'Eve', 1);
+	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA realm, west, east TO merger, other;
+	SELECT snowflake_migrate.declare_policy('realm.heroes', 'heroes_name_key', 'keep_source'), snowflake_migrate.declare_policy('realm.heroes', 'heroes_place_key', 'rerank', 'name'),
+		snowflake_migrate.declare_reference('realm.mail', 'sender', 'realm.heroes', $$kind = 'hero'$$);
+	GRANT SELECT ON snowflake_migrate.map, snowflake_migrate_internal.plan_tables TO support;
+});
+does('merger', 'sets traps', q{
+	GRANT USAGE ON SCHEMA trap TO PUBLIC;
+	CREATE TABLE trap.log (who text);
+	GRANT INSERT ON trap.log TO PUBLIC;
+	CREATE FUNCTION trap.spring() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$ BEGIN INSERT INTO trap.log VALUES (current_user || ' as ' || session_user); RETURN true; END $$;
+	CREATE FUNCTION trap.still() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN trap.spring(); END $$;
+	CREATE FUNCTION trap.fire() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.spring(); RETURN new; END $$});
+
+my $node = 800;
+
+sub merge_call
+{
+	my ($source) = @_;
+
+	$node++;
+	return "CALL snowflake_migrate.merge('{$source}', 'realm', '{$node}') \\gset\nSELECT :run";
+}
+
+my $run = does('merger', 'merges', merge_call('west'));
+my $maps = "snowflake_merge_$run";
+my $read = "SELECT relation, action, old_key FROM snowflake_migrate.map WHERE run = $run ORDER BY 1, 2, 3";
+my $expected = "realm.heroes|copied|2\nrealm.heroes|kept_source|1\nrealm.mail|copied|1";
+
+is(does('merger', 'reads the map', $read), $expected, 'the map as the merger reads it');
+$server->safe_psql('game', "GRANT USAGE ON SCHEMA $maps TO support; GRANT SELECT ON ALL TABLES IN SCHEMA $maps TO support");
+is(does('support', 'reads the map', $read), $expected, 'the map as support reads it');
+is($server->safe_psql('game', $read), $expected, 'the map as a superuser reads it');
+
+# Whatever could be done to the maps, once they are made.
+foreach my $attack (
+	"ALTER TABLE $maps.map_1 RENAME TO gone",
+	"ALTER SCHEMA $maps RENAME TO gone",
+	"CREATE VIEW $maps.trap AS SELECT trap.spring()",
+	"DROP TABLE $maps.map_1",
+	"CREATE RULE trap AS ON INSERT TO $maps.map_1 DO ALSO SELECT trap.spring()",
+	"CREATE TRIGGER trap BEFORE UPDATE ON $maps.map_1 FOR EACH ROW EXECUTE FUNCTION trap.fire()",
+	"ALTER TABLE $maps.map_1 ENABLE ROW LEVEL SECURITY",
+	"CREATE POLICY trap ON $maps.map_1 USING (trap.spring())",
+	"CREATE TABLE trap.child () INHERITS ($maps.rank_1)",
+	"CREATE INDEX ON $maps.map_1 ((trap.still()))",
+	"ALTER TABLE $maps.map_1 ADD CHECK (trap.still())",
+	"ALTER TABLE $maps.map_1 ALTER COLUMN n1 SET DEFAULT trap.spring()::int",
+	"CREATE STATISTICS trap.s ON (trap.still()), n1 FROM $maps.map_1",
+	"UPDATE $maps.map_1 SET n1 = 7",
+	"DELETE FROM $maps.map_1",
+	"INSERT INTO $maps.map SELECT * FROM $maps.map")
+{
+	refused('merger', $attack =~ s/\Q$maps\E/maps/gr, $attack, qr/must be owner|permission denied/);
+}
+
+# What is about others' runs.
+my $others = does('other', 'merges', merge_call('east'));
+foreach my $attack (
+	"UPDATE snowflake_migrate.runs SET state = 'copying' WHERE run = $others",
+	"UPDATE snowflake_migrate.runs SET merged_by = 'postgres' WHERE run = $run",
+	"UPDATE snowflake_migrate.runs SET merged_by = 'merger' WHERE run = $others",
+	"UPDATE snowflake_migrate.runs SET run = 99 WHERE run = $run",
+	"INSERT INTO snowflake_migrate.runs SELECT 99, r.sources, 'elsewhere', r.nodes, r.state, 1, now(), now(), now(), now(), 'merger' FROM snowflake_migrate.runs AS r WHERE r.run = $run",
+	"INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at, merged_by) VALUES ('{west}', 'realm', '{9}', 'done', 1, now(), 'postgres')",
+	"DELETE FROM snowflake_migrate.runs", "DELETE FROM snowflake_migrate.nodes", "TRUNCATE snowflake_migrate.records",
+	"INSERT INTO snowflake_migrate.nodes VALUES (700, $others, 'east')",
+	"INSERT INTO snowflake_migrate.report (run, severity, problem) VALUES ($others, 'error', 'none')",
+	"DELETE FROM snowflake_migrate.report WHERE run = $others",
+	"UPDATE snowflake_migrate.records SET run = $others WHERE run = $run",
+	"INSERT INTO snowflake_migrate_internal.plan_references VALUES ($others, 1, 9, 'name', 1, 'trap.spring()', NULL, false, 'error', true)",
+	"INSERT INTO snowflake_migrate_internal.plan_references VALUES (99, 1, 9, 'name', 1, 'trap.spring()', NULL, false, 'error', true)",
+	"UPDATE snowflake_migrate_internal.plan_tables SET relation = 'realm.mail' WHERE run = $others",
+	"SET session_replication_role = replica; UPDATE snowflake_migrate_internal.plan_tables SET relation = 'realm.mail' WHERE run = $others",
+	"UPDATE snowflake_migrate_internal.plan_sources SET done = true",
+	"CREATE TRIGGER trap BEFORE UPDATE ON snowflake_migrate.runs FOR EACH ROW EXECUTE FUNCTION trap.fire()",
+	"SELECT setval('snowflake_migrate_internal.run_number', 1000)")
+{
+	refused('merger', $attack, $attack, qr/permission denied/);
+}
+
+# A plan with a condition of the merger's own, who can write it; his own run is all that it reaches.
+does('merger', 'writes into his plan', "INSERT INTO snowflake_migrate_internal.plan_references VALUES ($run, 1, 9, 'place', 1, 'trap.spring()', NULL, false, 'keep', true)");
+foreach my $role ('postgres', 'other')
+{
+	my $superuser = $role eq 'postgres' ? $server->safe_psql('postgres', 'SELECT current_user') : $role;
+
+	foreach my $call ("SELECT * FROM snowflake_migrate.verify($run)", "CALL snowflake_migrate.rollback($run)",
+		"CALL snowflake_migrate.merge('{west}', 'realm', '{801}')", "CALL snowflake_migrate.merge('{west}', 'realm', '{801}', run => $run)")
+	{
+		refused($superuser, $call, $call, qr/merge $run belongs to role merger\n.*HINT: +Connect as that role/s);
+	}
+}
+is(victims(), '', 'nobody has run what the merger wrote');
+does('merger', 'proves his run', "SELECT count(*) FROM snowflake_migrate.verify($run)");
+is(victims(), 'merger as merger', 'but himself');
+does('merger', 'mends his plan', 'SELECT 1');
+$server->safe_psql('game', "DELETE FROM snowflake_migrate_internal.plan_references WHERE run = $run AND id = 9; TRUNCATE trap.log");
+
+# A map by hand, that no merge has made: nobody else reads it.
+my $handmade = does('merger', 'makes a map by hand', q{
+	INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at) VALUES ('{trap}', 'trap', '{900}', 'done', 1, now()) RETURNING run AS hand \gset
+	INSERT INTO snowflake_migrate_internal.plan_tables VALUES (:hand, 1, 'trap.log', 'copy', 'key', '{who}', NULL, '{}', '{}', NULL, 1, 1, false);
+	SELECT format('CREATE SCHEMA snowflake_merge_%s', :hand), format('CREATE VIEW snowflake_merge_%s.map_1 AS SELECT 1 AS source, trap.spring()::text AS o1, 1 AS n1, ''c''::"char" AS action', :hand),
+		format('GRANT USAGE ON SCHEMA snowflake_merge_%s TO PUBLIC', :hand), format('GRANT SELECT ON snowflake_merge_%s.map_1 TO PUBLIC', :hand) \gexec
+	SELECT :hand});
+foreach my $role ('support', $server->safe_psql('postgres', 'SELECT current_user'))
+{
+	my ($status, $out, $err) = as($role, "SELECT count(*) FROM snowflake_migrate.map WHERE run IN ($run, $handmade)");
+
+	is($status, 0, "$role: a map that was made by hand does not keep from reading the others");
+	like($err, qr/WARNING: +map of merge $handmade is not shown/, "$role: it is said");
+}
+is(victims(), '', 'nobody has run the view');
+
+# A map to which something was added before it goes over to a superuser: in the transaction that makes it.
+my %added = (
+	'a rule' => 'CREATE RULE trap AS ON INSERT TO %1$s.map_1 DO ALSO SELECT trap.spring()',
+	'a trigger' => 'CREATE TRIGGER trap BEFORE UPDATE ON %1$s.map_1 FOR EACH ROW EXECUTE FUNCTION trap.fire()',
+	'a policy' => 'CREATE POLICY trap ON %1$s.map_1 USING (trap.spring())',
+	'row security' => 'ALTER TABLE %1$s.map_1 ENABLE ROW LEVEL SECURITY',
+	'a child' => 'CREATE TABLE trap.child () INHERITS (%1$s.map_1)',
+	'a default' => 'ALTER TABLE %1$s.map_1 ALTER COLUMN source SET DEFAULT trap.spring()::int',
+	'a check' => 'ALTER TABLE %1$s.map_1 ADD CHECK (trap.still())',
+	'an index' => 'CREATE INDEX ON %1$s.map_1 ((trap.still()))',
+	'a partial index' => 'CREATE INDEX ON %1$s.map_1 (source) WHERE trap.still()',
+	'statistics' => 'CREATE STATISTICS %1$s.s ON (trap.still()), source FROM %1$s.map_1',
+	'a function' => 'CREATE FUNCTION %1$s.f() RETURNS int LANGUAGE sql RETURN 1',
+	'a view' => 'CREATE VIEW %1$s.map_2 AS SELECT trap.spring()',
+	'another table' => 'CREATE TABLE %1$s.other ()',
+	'nothing' => 'SELECT 1');
+foreach my $what (sort keys %added)
+{
+	my $add = $added{$what} =~ s/%1\$s/snowflake_merge_5000/gr;
+	my ($status, $out, $err) = as('merger', "BEGIN; CREATE SCHEMA snowflake_merge_5000; CREATE TABLE snowflake_merge_5000.map_1 (source int, action \"char\"); $add;
+		SELECT snowflake_migrate_internal.seal(5000); SELECT rolsuper FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner WHERE c.oid = 'snowflake_merge_5000.map_1'::regclass");
+
+	if ($what eq 'nothing')
+	{
+		like($out, qr/^t$/m, 'as it was made, it goes over') or diag($err);
+	}
+	else
+	{
+		like($err, qr/the maps of merge 5000 are not as they were made/, "with $what, it does not");
+	}
+}
+my (undef, $later) = as('merger', q{CREATE SCHEMA snowflake_merge_5001; CREATE TABLE snowflake_merge_5001.map_1 (source int, action "char");
+	SELECT snowflake_migrate_internal.seal(5001); SELECT rolsuper FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner WHERE c.oid = 'snowflake_merge_5001.map_1'::regclass});
+like($later, qr/^f$/m, 'nor in another transaction');
+$server->safe_psql('game', 'DROP SCHEMA IF EXISTS snowflake_merge_5001 CASCADE; DROP TABLE IF EXISTS trap.child; TRUNCATE trap.log');
+
+# A key whose type is the merger's, with a cast of his to text.
+does('merger', 'has a type', q{CREATE TYPE trap.code AS ENUM ('a', 'b'); GRANT USAGE ON TYPE trap.code TO PUBLIC;
+	CREATE FUNCTION trap.as_text(trap.code) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.spring(); RETURN 'trapped'; END $$;
+	CREATE TABLE trap.kinds (code trap.code PRIMARY KEY); CREATE TABLE trap.kinds_of_west (code trap.code PRIMARY KEY);
+	CREATE SCHEMA home; CREATE SCHEMA away; CREATE TABLE home.kinds (code trap.code PRIMARY KEY); CREATE TABLE away.kinds (code trap.code PRIMARY KEY);
+	INSERT INTO away.kinds VALUES ('a')});
+my $typed = does('merger', 'merges it', "CALL snowflake_migrate.merge('{away}', 'home', '{777}') \\gset\nSELECT :run");
+does('merger', 'casts it', 'CREATE CAST (trap.code AS text) WITH FUNCTION trap.as_text(trap.code)');
+is($server->safe_psql('game', "SELECT old_key FROM snowflake_migrate.map WHERE run = $typed"), 'a', 'its key as text, without the cast');
+is($server->safe_psql('game', "SELECT attstattarget FROM pg_attribute WHERE attrelid = 'snowflake_merge_$typed.map_1'::regclass AND attname = 'o1'"), 0, 'ANALYZE leaves the column alone');
+is(victims(), '', 'nobody has run the cast');
+
+# Declarations.  Whoever may write them leaves his name there, whatever he writes.
+$server->safe_psql('game', 'GRANT INSERT, UPDATE ON snowflake_migrate.declared_references, snowflake_migrate.declared_policies TO merger');
+does('merger', 'declares', q{UPDATE snowflake_migrate.declared_references SET condition = 'trap.spring()', declared_by = 'postgres'});
+is($server->safe_psql('game', 'SELECT declared_by FROM snowflake_migrate.declared_references'), 'merger', 'a declaration that is changed is of the role that changes it');
+
+my $superuser = $server->safe_psql('postgres', 'SELECT current_user');
+
+sub declared_is_refused
+{
+	my ($what) = @_;
+
+	foreach my $role ($superuser, 'other')
+	{
+		refused($role, "$what: check", "SELECT * FROM snowflake_migrate.check('{west}', 'realm')", qr/an expression declared for table realm\.\w+, "\w+", was written by role merger.*HINT: +Read it, and declare it again yourself/s);
+		foreach my $dry_run ('true', 'false')
+		{
+			$node++;
+			refused($role, "$what: merge, dry run $dry_run", "CALL snowflake_migrate.merge('{south}', 'realm', '{$node}', dry_run => $dry_run)", qr/was written by role merger/);
+		}
+	}
+	return;
+}
+
+$server->safe_psql('game', 'CREATE SCHEMA south; CREATE TABLE south.mail (LIKE west.mail); CREATE TABLE south.heroes (LIKE west.heroes);
+	GRANT USAGE ON SCHEMA south TO merger, other; GRANT SELECT ON ALL TABLES IN SCHEMA south TO merger, other;');
+declared_is_refused('a condition');
+$server->safe_psql('game', q{UPDATE snowflake_migrate.declared_references SET condition = $$kind = 'hero'$$, declared_by = current_user});
+does('merger', 'declares a rank', q{INSERT INTO snowflake_migrate.declared_policies VALUES ('realm.heroes', 'heroes_place_key', 'rerank', 'trap.spring()', 'postgres')
+	ON CONFLICT (relation, constraint_name) DO UPDATE SET argument = excluded.argument});
+declared_is_refused('the argument of a policy');
+is(victims(), '', 'nobody has run what was declared');
+$server->safe_psql('game', q{SELECT snowflake_migrate.declare_policy('realm.heroes', 'heroes_place_key', 'rerank', 'name')});
+is($server->safe_psql('game', q{SELECT declared_by = current_user FROM snowflake_migrate.declared_policies WHERE policy = 'rerank'}), 't', 'declared again, it is of who declares it');
+$server->safe_psql('game', "CALL snowflake_migrate.merge('{south}', 'realm', '{999}')");
+is($server->safe_psql('game', q{SELECT state FROM snowflake_migrate.runs WHERE sources = '{south}'}), 'done', 'and a superuser merges');
+
+# With all that, the ways back.
+$server->safe_psql('game', "SELECT max(run) AS run FROM snowflake_migrate.runs WHERE sources = '{south}' \\gset\nCALL snowflake_migrate.rollback(:run)");
+does('other', 'takes his merge back', "CALL snowflake_migrate.rollback($others)");
+does('merger', 'takes his merge back', "CALL snowflake_migrate.rollback($run)");
+is($server->safe_psql('game', 'SELECT * FROM realm.heroes; SELECT * FROM realm.mail'), '1|Ann|1', 'the target is as before');
+is(victims(), '', 'nobody has run anything');
+
+done_testing();
