@@ -6,6 +6,7 @@ use strict;
 use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
+use Snowflake::Documentation qw(sql_like);
 use Snowflake::Server;
 use Test::More;
 
@@ -274,5 +275,18 @@ owner_does(q{
 });
 is(runs_nothing('after the schema was renamed', use_of('ids')), '', 'after the schema was renamed');
 is(foreign_dependencies(), '', 'no object depends on what was planted later');
+
+# In a schema of its own, as doc/security.md recommends, its owner can plant nothing.
+$server->safe_psql('postgres', 'CREATE DATABASE mine_too OWNER owner');
+$server->safe_psql('mine_too', sql_like('doc/security.md', qr/^CREATE SCHEMA ids;/));
+foreach my $try ('CREATE FUNCTION ids.snowflake_decode(int) RETURNS int LANGUAGE sql RETURN 1', 'CREATE OPERATOR ids.= (FUNCTION = int4eq, LEFTARG = oid, RIGHTARG = int)',
+	'ALTER SCHEMA ids RENAME TO gone', 'DROP SCHEMA ids CASCADE', 'ALTER FUNCTION ids.snowflake_node(bigint) RENAME TO gone')
+{
+	my ($out, $err);
+
+	$server->psql('mine_too', $try, stderr => \$err, connstr => $server->connstr('mine_too') . ' user=owner');
+	like($err, qr/permission denied for schema ids|must be owner of/, "$try: refused");
+}
+is($server->safe_psql('mine_too', 'SET ROLE owner; SELECT ids.snowflake_nextval() > 0'), 't', 'everybody can use it there');
 
 done_testing();
