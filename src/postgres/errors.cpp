@@ -200,8 +200,8 @@ report_past_grant(const Taken &taken)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("id lies beyond what the registry has granted"),
-			 errdetail("Its time in the server's layout is %s; the registry \"%s\" has granted time up to %s.",
-					   time_text(tick_begin_us(server_layout(), taken.tick)).text, registry_address().shown,
+			 errdetail("Its time in the server's layout is %s; the registry has granted time up to %s.",
+					   time_text(tick_begin_us(server_layout(), taken.tick)).text,
 					   time_text(current_grant().grant.granted_until_us).text),
 			 errhint("Try again when the clock is nearer to the id's time; the registry grants about "
 					 "\"snowflake.claim_window\" ahead of the clock.")));

@@ -137,6 +137,36 @@ claim_state_name(ClaimState state)
 	return nullptr;
 }
 
+/*
+ * The role that is asked for, and the one that reads the error: a function of a superuser's must not show it to its
+ * callers.
+ */
+bool
+may_see_registry()
+{
+	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS) &&
+		has_privs_of_role(GetSessionUserId(), ROLE_PG_READ_ALL_SETTINGS);
+}
+
+int
+detail_of_registry(const char *matter, const char *problem)
+{
+	const char *registry = registry_address().shown;
+	const char *group = registry_group_setting();
+
+	if (may_see_registry())
+		return matter[0] != '\0' ?
+			errdetail("Registry \"%s\", group \"%s\", %s: %s.", registry, group, matter, problem) :
+			errdetail("Registry \"%s\", group \"%s\": %s.", registry, group, problem);
+	if (matter[0] == '\0')
+	{
+		errdetail_log("Registry \"%s\", group \"%s\": %s.", registry, group, problem);
+		return errdetail("The server's log says why.");
+	}
+	errdetail_log("Registry \"%s\", group \"%s\", %s: %s.", registry, group, matter, problem);
+	return errdetail("%c%s; the server's log says why.", pg_toupper(static_cast<unsigned char>(matter[0])), matter + 1);
+}
+
 int64_t
 claim_since(const RegistryGrant &grant, int64_t now_us)
 {
@@ -156,23 +186,30 @@ report_ungranted(int64_t now_us)
 		"It is a background worker, and needs one of \"max_worker_processes\"; when it was ended it comes back after a "
 		"second.";
 
+	/* What a keeper that is there has met names hosts and users. */
 	if (state == ClaimState::none)
+	{
+		char		claim[100];
+
+		snprintf(claim, sizeof(claim), "claim \"none\" since %s", time_text(since_us).text);
 		ereport(ERROR,
 				(errcode(sqlstate_registry),
 				 errmsg("cannot make ids: the registry has granted no node number"),
-				 errdetail("Registry \"%s\", group \"%s\", claim \"none\" since %s: %s.",
-						   registry_address().shown, registry_group_setting(), time_text(since_us).text, problem),
+				 detail_of_registry(claim, problem),
 				 errhint("%s", hint)));
+	}
+
+	char		claim[300];
+
+	snprintf(claim, sizeof(claim), "node number %llu, granted until %s, claim \"%s\" since %s",
+			 static_cast<unsigned long long>(grant.grant.node), time_text(grant.grant.granted_until_us).text,
+			 claim_state_name(state), time_text(since_us).text);
 	ereport(ERROR,
 			(errcode(sqlstate_registry),
 			 grant.is_usable ?
 			 errmsg("cannot make ids: the registry grants the node number no further") :
 			 errmsg("cannot make ids: the claim on the node number is lost"),
-			 errdetail("Registry \"%s\", group \"%s\", node number %llu, granted until %s, claim \"%s\" since %s: %s.",
-					   registry_address().shown, registry_group_setting(),
-					   static_cast<unsigned long long>(grant.grant.node),
-					   time_text(grant.grant.granted_until_us).text, claim_state_name(state),
-					   time_text(since_us).text, problem),
+			 detail_of_registry(claim, problem),
 			 errhint("%s", hint)));
 }
 

@@ -40,6 +40,19 @@ const char *claim_state_name(ClaimState state);
 /* Since when it is in that state, Unix microseconds. */
 int64_t		claim_since(const RegistryGrant &grant, int64_t now_us);
 
+/*
+ * May the caller know where the registry is and what it says?  That names hosts, databases
+ * and data directories: it is for superusers and members of pg_read_all_settings, who may
+ * see snowflake.registry.
+ */
+bool		may_see_registry();
+
+/*
+ * For ereport(): where the registry is, the matter, which may be empty, and the problem.
+ * Whoever may not see the registry is told the matter alone, and the log the rest.
+ */
+int			detail_of_registry(const char *matter, const char *problem);
+
 /* The error of a call that needs time which is not granted. */
 [[noreturn]] void report_ungranted(int64_t now_us);
 

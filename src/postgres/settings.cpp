@@ -26,6 +26,7 @@ char	   *node_id_text;
 char	   *layout_text_setting;
 char	   *registry_text;
 char	   *registry_group_text;
+char	   *registry_auth_file;
 int			claim_window_ms;
 int			clock_setting;
 int			sequence_start_setting;
@@ -290,6 +291,15 @@ define_registry_settings(GucContext at_start)
 								   check_registry_group, nullptr, nullptr);
 	});
 
+	/* Without it, whoever reaches ZooKeeper can change and delete claims. */
+	define("snowflake.registry_auth_file", [&] (const char *name) {
+		DefineCustomStringVariable(name, "Sets the file with this server's user and password for ZooKeeper.",
+								   "One line, USER:PASSWORD. The file belongs to the server's user or to root, and "
+								   "nobody else may read it. Empty: claims are open to whoever reaches ZooKeeper.",
+								   &registry_auth_file, "", at_start, GUC_SUPERUSER_ONLY,
+								   nullptr, nullptr, nullptr);
+	});
+
 	/* The longest time without the registry, and what a new holder may have to wait for after a crash. */
 	define("snowflake.claim_window", [&] (const char *name) {
 		DefineCustomIntVariable(name, "Sets how far ahead of the ids the registry grants a node number.",
@@ -335,6 +345,12 @@ const char *
 registry_group_setting()
 {
 	return registry_group_text;
+}
+
+const char *
+registry_auth_file_setting()
+{
+	return registry_auth_file;
 }
 
 int

@@ -40,6 +40,7 @@ const char *node_id_setting();
 const char *layout_setting();
 const char *registry_setting();
 const char *registry_group_setting();
+const char *registry_auth_file_setting();
 int			claim_window_setting();	/* ms */
 int			max_drift_setting();	/* ms */
 int			max_wait_setting();		/* ms */

@@ -81,13 +81,6 @@ refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 	}
 }
 
-/* The keeper's problems name hosts: for those who may see snowflake.registry. */
-bool
-may_see_problem()
-{
-	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
-}
-
 /* node_id, node_source, claim, claim_since, granted_until, problem */
 void
 add_claim(const RegistryGrant &grant, bool is_held, int64 now_us, Row *row)
@@ -104,7 +97,7 @@ add_claim(const RegistryGrant &grant, bool is_held, int64 now_us, Row *row)
 		row->add_text(claim_state_name(claim_state(grant, now_us)));
 		row->add(TimestampTzGetDatum(timestamptz_of(claim_since(grant, now_us))));
 		row->add(TimestampTzGetDatum(timestamptz_of(grant.grant.granted_until_us)), !is_granted);
-		row->add_text(grant.problem[0] != '\0' && may_see_problem() ? grant.problem : nullptr);
+		row->add_text(grant.problem[0] != '\0' && may_see_registry() ? grant.problem : nullptr);
 		return;
 	}
 	row->add_text(is_held ? "held" : "none");

@@ -31,6 +31,11 @@ make_ascii(char *text)
 		*c = as_ascii(*c);
 }
 
+void
+pass_over_silently(const Problem *)
+{
+}
+
 }  // namespace
 
 const Store *
@@ -59,7 +64,9 @@ fill_context(StoreContext *context)
 	context->group = registry_group_setting();
 	context->layout = server_layout_text();
 	context->window_us = claim_window_us();
+	context->auth_file = registry_auth_file_setting();
 	context->look_up = look_up;
+	context->pass_over = pass_over_silently;
 	if (gethostname(me->host, sizeof(me->host)) != 0)
 		strlcpy(me->host, "unknown", sizeof(me->host));
 	me->host[sizeof(me->host) - 1] = '\0';
@@ -104,6 +111,10 @@ read_store(const Store *store, const StoreContext *context, uint64_t node, Claim
 {
 	if (!store->read(node, claim_window_us(), claim, registry, problem))
 		return false;
+	/* They go into the log and into errors. */
+	make_ascii(claim->holder.host);
+	make_ascii(claim->holder.data_directory);
+	make_ascii(registry->layout);
 	registry->is_other_layout = registry->layout[0] != '\0' && strcmp(registry->layout, context->layout) != 0;
 	if (registry->max_forward_jump_us == 0)
 		registry->max_forward_jump_us = int64_t{max_forward_jump_setting()} * 1000 * us_per_ms;

@@ -136,6 +136,25 @@ warn_of_own_server()
 			 errhint("Put the registry into another server.")));
 }
 
+/* Such an address lets others grant what is not theirs, and ask for the password. */
+void
+warn_of_network()
+{
+	static bool warned = false;
+	Problem		reason = {};
+
+	if (warned || !store->trusts_network(&context, &reason))
+		return;
+	warned = true;
+	ereport(WARNING,
+			(errmsg("snowflake registry's server does not prove who it is"),
+			 errdetail("Registry \"%s\": %s. Any server on the network between can answer in its place, grant node "
+					   "numbers that others hold, and ask for the password.",
+					   context.address->shown, reason.text),
+			 errhint("Set sslmode=verify-full in \"snowflake.registry\", and channel_binding=require where there is a "
+					 "password.")));
+}
+
 /* Changes what backends see of the claim, and what a crash of the processes leaves of it. */
 template <typename Change>
 void
@@ -229,6 +248,26 @@ show_state(ClaimState state, const Grant &grant, const char *problem, const char
 		log_state(state, grant, problem);
 }
 
+/* StoreContext::pass_over().  The log is told of each once, as long as the keeper remembers it. */
+void
+pass_over(const Problem *problem)
+{
+	static uint32 told[32];
+	static unsigned count;
+
+	const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(problem->text),
+								   static_cast<int>(strlen(problem->text)));
+	const uint32 *end = told + std::min<size_t>(count, lengthof(told));
+
+	if (std::find<const uint32 *>(told, end, hash) != end)
+		return;
+	told[count++ % lengthof(told)] = hash;
+	ereport(WARNING,
+			(errmsg("snowflake registry has a claim that can't be read"),
+			 errdetail("Registry \"%s\", group \"%s\": %s. Its node number is given to nobody.",
+					   context.address->shown, context.group, problem->text)));
+}
+
 struct List
 {
 	ListedClaim *claims;
@@ -241,6 +280,9 @@ add_to_list(const ListedClaim &claim, void *argument)
 {
 	List	   *list = static_cast<List *>(argument);
 
+	/* Whatever a registry has, no more than the layout's numbers is kept. */
+	if (claim.node > static_cast<uint64_t>(server_layout().max_node()))
+		return;
 	if (list->count == list->room)
 	{
 		list->room *= 2;
@@ -305,6 +347,7 @@ public:
 	bool connect(Problem *problem) noexcept
 	{
 		store = load_store();
+		warn_of_network();
 		begin_operation();
 		context.window_us = claim_window_us();
 		if (!store->connect(&context, problem))
@@ -526,6 +569,7 @@ begin()
 	strlcpy(context.me.nonce, left.nonce, sizeof(context.me.nonce));
 	context.wait = wait_for_store;
 	context.time_left = time_left;
+	context.pass_over = pass_over;
 	keeper.begin(context.me, left.state, left.grant, left.is_usable);
 }
 

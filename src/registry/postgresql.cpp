@@ -6,7 +6,20 @@
  * src/sql/registry.sql.  An answer that says "written" counts after the commit.
  * Where the connection is lost before that, nothing is known: the statement may
  * even be carried out later.
+ *
+ * The registry's server, its superusers and the owner of its database are others, and
+ * may be hostile.  So statements name every operator's schema and every parameter's
+ * type, and what comes back is input: results in the order that was asked for and no
+ * other, one row where there is one to be, columns of the types that were agreed upon,
+ * numbers within core/claim_bounds.h.  An answer that is anything else ends the
+ * connection, whatever it may mean.  Results are taken row by row, and libpq gets a bounded
+ * amount of memory, notices and reads to come to the next one (see "How much it may send").
  */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +28,7 @@
 
 #include <libpq-fe.h>
 
+#include "core/claim_bounds.h"
 #include "core/parse.h"
 #include "postgres/clock.h"
 
@@ -26,10 +40,27 @@ namespace snowflake
 namespace
 {
 
+/* What the libraries may allocate for an operation, and for a connection between two. */
+constexpr int64_t most_bytes = int64_t{64} * 1024 * 1024;
+
+/* So many notices in an operation, and reads of the socket without a result, are too many. */
+constexpr int most_notices = 1000;
+constexpr int most_reads = 10000;
+
+/* While nothing is asked, a registry has little to say. */
+constexpr int most_idle_reads = 100;
+
+/* The claims of a group; there are no more numbers in any layout that is used. */
+constexpr int most_claims = 1 << 22;
+
 const StoreContext *context;
 PGconn	   *connection;
 
 uint64_t	system_identifier;
+
+int64_t		connection_bytes;	/* what the process had allocated before the connection */
+int64_t		memory_limit;		/* what it may have while libpq runs; 0: unknown */
+int			notices;			/* in this operation */
 
 /* Copies a message of libpq's or the registry's, its lines joined. */
 void
@@ -59,7 +90,9 @@ disconnect()
 bool
 fail_connection(Problem *problem)
 {
-	set_problem(problem, "", PQerrorMessage(connection));
+	const char *message = PQerrorMessage(connection);
+
+	set_problem(problem, "", message[0] != '\0' ? message : "the registry has closed the connection");
 	disconnect();
 	return false;
 }
@@ -72,6 +105,81 @@ fail_by_time(const char *what, Problem *problem)
 	return false;
 }
 
+/* The answer is not what was asked for. */
+bool
+fail_answer(const char *why, Problem *problem)
+{
+	set_problem(problem, "the registry's answer can't be read: ", why);
+	disconnect();
+	return false;
+}
+
+/*
+ * How much it may send.
+ *
+ * libpq makes room for whatever length a message says, up to a gigabyte or two, and keeps
+ * every parameter that it is told.  So this process's limit on its own memory is lowered
+ * while libpq runs, which takes a failed allocation for an error of the connection.
+ */
+
+/* What this process has allocated; 0 where the system does not say. */
+int64_t
+allocated_bytes()
+{
+	char		text[256];
+	const int	file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	const ssize_t length = file < 0 ? -1 : ::read(file, text, sizeof(text) - 1);
+	long long	pages;
+
+	if (file >= 0)
+		(void) close(file);
+	if (length <= 0)
+		return 0;
+	text[length] = '\0';
+	/* The sixth number: data and stack. */
+	return sscanf(text, "%*s %*s %*s %*s %*s %lld", &pages) == 1 ? pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Calls libpq with what memory it may have. */
+template <typename Call>
+auto
+bounded(Call call)
+{
+	rlimit		before{};
+	const bool	is_bounded = memory_limit != 0 && getrlimit(RLIMIT_DATA, &before) == 0 &&
+		(before.rlim_cur == RLIM_INFINITY || before.rlim_cur > static_cast<rlim_t>(memory_limit));
+
+	if (is_bounded)
+	{
+		const rlimit lower = {static_cast<rlim_t>(memory_limit), before.rlim_max};
+
+		(void) setrlimit(RLIMIT_DATA, &lower);
+	}
+
+	const auto	result = call();
+
+	if (is_bounded)
+		(void) setrlimit(RLIMIT_DATA, &before);
+	return result;
+}
+
+/* Gives an operation its memory.  False where the connection has used up its own. */
+bool
+begin_operation()
+{
+	const int64_t bytes = allocated_bytes();
+
+	notices = 0;
+	memory_limit = bytes == 0 ? 0 : bytes + most_bytes;
+	return bytes <= connection_bytes + most_bytes;
+}
+
+void
+count_notice(void *, const PGresult *)
+{
+	notices++;
+}
+
 struct NumberText
 {
 	char		text[24];
@@ -81,164 +189,6 @@ struct NumberText
 		snprintf(text, sizeof(text), "%lld", static_cast<long long>(value));
 	}
 };
-
-/* Puts a statement into the pipeline. */
-bool
-send(const char *statement, int parameters, const char *const *values)
-{
-	return PQsendQueryParams(connection, statement, parameters, nullptr, values, nullptr, nullptr, 0);
-}
-
-/*
- * Sees to it that a commit that is confirmed is there, and that a statement that
- * we have given up does not go on waiting for long.
- */
-bool
-send_settings()
-{
-	const NumberText limit_text(Max(context->time_left(), 1));
-	const char *const values[] = {limit_text.text};
-
-	return send("SELECT pg_catalog.set_config('synchronous_commit', "
-				"CASE WHEN pg_catalog.current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') "
-				"THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, true), "
-				"pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('statement_timeout', $1, true)",
-				1, values);
-}
-
-/*
- * Waits for the results of four statements, of which the third is the one that
- * counts, and returns that, or the first error.  Null where the connection ended.
- */
-PGresult *
-receive(Problem *problem)
-{
-	PGresult   *result = nullptr;
-
-	for (int number = 1;;)
-	{
-		int			events = WL_SOCKET_READABLE;
-		int			unsent = PQflush(connection);
-
-		if (unsent < 0 || !PQconsumeInput(connection))
-			break;
-		while (!PQisBusy(connection))
-		{
-			PGresult   *next = PQgetResult(connection);
-			ExecStatusType status = PQresultStatus(next);
-
-			if (PQstatus(connection) == CONNECTION_BAD)
-			{
-				PQclear(next);
-				PQclear(result);
-				(void) fail_connection(problem);
-				return nullptr;
-			}
-			if (status == PGRES_PIPELINE_SYNC)
-			{
-				PQclear(next);
-				if (result == nullptr)
-					(void) fail_connection(problem);
-				return result;
-			}
-			/* What follows an error is skipped. */
-			if (next == nullptr)
-				number++;
-			else if (status == PGRES_FATAL_ERROR || (number == 3 && status == PGRES_TUPLES_OK))
-			{
-				PQclear(result);
-				result = next;
-			}
-			else
-				PQclear(next);
-		}
-		if (unsent > 0)
-			events |= WL_SOCKET_WRITEABLE;
-		if (context->wait(PQsocket(connection), events, -1) < 0)
-		{
-			PQclear(result);
-			(void) fail_by_time("the registry has not answered", problem);
-			return nullptr;
-		}
-	}
-	PQclear(result);
-	(void) fail_connection(problem);
-	return nullptr;
-}
-
-/*
- * Runs a statement in a transaction of its own and waits for its result, which
- * counts when the commit has been confirmed.  Null, with the problem and without a
- * connection, where there is none; the caller looks at its status.
- *
- * Nothing that it sets stays: behind a pooler the connection is another client's
- * afterwards.  All goes in one message, with values as parameters, since the texts
- * of statements are shown to whoever has the role.
- */
-PGresult *
-run(const char *statement, int parameters, const char *const *values, Problem *problem)
-{
-	if (connection == nullptr)
-	{
-		set_problem(problem, "", "there is no connection to the registry");
-		return nullptr;
-	}
-
-	/* After an error the transaction before is still to be ended. */
-	const char *begin = PQtransactionStatus(connection) == PQTRANS_INERROR ? "ROLLBACK AND CHAIN" :
-		"BEGIN ISOLATION LEVEL READ COMMITTED";
-
-	if (!send(begin, 0, nullptr) || !send_settings() || !send(statement, parameters, values) ||
-		!send("COMMIT", 0, nullptr) || !PQpipelineSync(connection))
-	{
-		(void) fail_connection(problem);
-		return nullptr;
-	}
-	return receive(problem);
-}
-
-/* An error of the registry's: its primary message. */
-void
-set_error(Problem *problem, const PGresult *result)
-{
-	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-
-	set_problem(problem, "", message != nullptr ? message : PQresultErrorMessage(result));
-}
-
-/* run() for a statement that returns rows; an error of the registry's is a problem, too. */
-PGresult *
-query(const char *statement, int parameters, const char *const *values, Problem *problem)
-{
-	PGresult   *result = run(statement, parameters, values, problem);
-
-	if (result != nullptr && PQresultStatus(result) != PGRES_TUPLES_OK)
-	{
-		set_error(problem, result);
-		PQclear(result);
-		result = nullptr;
-	}
-	return result;
-}
-
-int64_t
-number(const PGresult *result, int row, int column)
-{
-	return strtoll(PQgetvalue(result, row, column), nullptr, 10);
-}
-
-bool
-truth(const PGresult *result, int row, int column)
-{
-	return PQgetvalue(result, row, column)[0] == 't';
-}
-
-template <size_t size>
-void
-copy_text(char (&to)[size], const PGresult *result, int row, int column)
-{
-	strlcpy(to, PQgetvalue(result, row, column), size);
-}
 
 struct IntervalText
 {
@@ -250,6 +200,369 @@ struct IntervalText
 	}
 };
 
+/* A statement, the types of its parameters and of its result's columns; a 0 ends them. */
+struct Statement
+{
+	static constexpr int most_types = 16;
+
+	const char *text;
+	Oid			parameters[most_types];
+	Oid			columns[most_types];
+	int			most_rows;
+
+	static constexpr int count(const Oid *types) noexcept
+	{
+		int			n = 0;
+
+		while (types[n] != 0)
+			n++;
+		return n;
+	}
+};
+
+constexpr Statement begin_statement = {"BEGIN ISOLATION LEVEL READ COMMITTED", {0}, {0}, 0};
+constexpr Statement begin_again_statement = {"ROLLBACK AND CHAIN", {0}, {0}, 0};
+constexpr Statement commit_statement = {"COMMIT", {0}, {0}, 0};
+
+/*
+ * Sees to it that a commit that is confirmed is there, and that a statement that
+ * we have given up does not go on waiting for long.
+ */
+constexpr Statement settings_statement = {
+	"SELECT pg_catalog.set_config('synchronous_commit', CASE pg_catalog.current_setting('synchronous_commit') "
+	"OPERATOR(pg_catalog.=) ANY (ARRAY['off', 'local', 'remote_write']::pg_catalog.text[]) "
+	"WHEN true THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, true), "
+	"pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('statement_timeout', $1, true)",
+	{TEXTOID, 0}, {TEXTOID, TEXTOID, TEXTOID, 0}, 1,
+};
+
+constexpr Statement look_around_statement = {
+	"SELECT pg_catalog.pg_is_in_recovery(), e.extversion, c.system_identifier FROM pg_catalog.pg_control_system() AS c "
+	"LEFT JOIN pg_catalog.pg_extension AS e ON e.extname OPERATOR(pg_catalog.=) 'snowflake'::pg_catalog.name",
+	{0}, {BOOLOID, TEXTOID, INT8OID, 0}, 1,
+};
+
+constexpr Statement read_statement = {
+	"SELECT clock, max_forward_jump, unsettled, layout, generation, holder, host, port, data_directory, since, "
+	"granted_until, alive, incarnation FROM snowflake_internal.registry_read($1, $2, $3, $4)",
+	{TEXTOID, INT8OID, TEXTOID, INTERVALOID, 0},
+	{INT8OID, INT8OID, INT8OID, TEXTOID, INT8OID, TEXTOID, TEXTOID, INT4OID, TEXTOID, INT8OID, INT8OID, BOOLOID,
+	 INT8OID, 0}, 1,
+};
+
+constexpr Statement list_statement = {
+	"SELECT node, granted_until, freed, free FROM snowflake_internal.registry_list($1)",
+	{TEXTOID, 0}, {INT8OID, INT8OID, INT8OID, BOOLOID, 0}, most_claims,
+};
+
+constexpr Statement write_statement = {
+	"SELECT snowflake_internal.registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+	{TEXTOID, INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, INT8OID,
+	 INT8OID, INTERVALOID, 0},
+	{BOOLOID, 0}, 1,
+};
+
+/* A row's values.  What can't be read is remembered, and is 0. */
+class RowReader
+{
+public:
+	explicit RowReader(const PGresult *row) : row_(row)
+	{
+	}
+
+	bool is_null(int column) const
+	{
+		return PQgetisnull(row_, 0, column);
+	}
+
+	int64_t number(int column, int64_t least = 0, int64_t most = INT64_MAX)
+	{
+		const char *text = PQgetvalue(row_, 0, column);
+		char	   *end;
+		long long	value;
+
+		errno = 0;
+		value = strtoll(text, &end, 10);
+		require(!is_null(column) && end != text && *end == '\0' && errno == 0 && value >= least && value <= most);
+		return is_readable_ ? value : 0;
+	}
+
+	bool truth(int column)
+	{
+		const char *text = PQgetvalue(row_, 0, column);
+
+		require(!is_null(column) && (strcmp(text, "t") == 0 || strcmp(text, "f") == 0));
+		return text[0] == 't';
+	}
+
+	/* Empty where it is null and may be.  A text that is too long is cut where people alone read it. */
+	template <size_t size>
+	void text(int column, char (&to)[size], bool may_be_null, bool may_be_cut)
+	{
+		const int	length = PQgetlength(row_, 0, column);
+
+		require(may_be_null || !is_null(column));
+		require(may_be_cut || static_cast<size_t>(length) < size);
+		strlcpy(to, PQgetvalue(row_, 0, column), size);
+	}
+
+	void require(bool is_so)
+	{
+		is_readable_ = is_readable_ && is_so;
+	}
+
+	bool is_readable() const
+	{
+		return is_readable_;
+	}
+
+private:
+	const PGresult *row_;
+	bool		is_readable_ = true;
+};
+
+/* Takes a row of the statement that counts.  False where it can't be read. */
+struct Taker
+{
+	bool		(*take) (RowReader *row, void *argument);
+	void	   *argument;
+};
+
+bool
+has_columns(const PGresult *result, const Oid *types)
+{
+	const int	count = Statement::count(types);
+
+	if (PQnfields(result) != count)
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		if (PQftype(result, i) != types[i] || PQfformat(result, i) != 0)
+			return false;
+	}
+	return true;
+}
+
+enum class Ran
+{
+	done,
+	refused,					/* an error of the registry's; the connection is there */
+	lost,						/* the connection, or it was ended: what became of the statement is not known */
+};
+
+/* What is still to come of a transaction. */
+class Transaction
+{
+public:
+	Transaction(const Statement &begin, const Statement &statement, const Taker &taker, Problem *problem)
+		: statements_{&begin, &settings_statement, &statement, &commit_statement}, taker_(taker), problem_(problem)
+	{
+	}
+
+	bool send(const char *const *values)
+	{
+		const NumberText limit_text(Max(context->time_left(), 1));
+		const char *const limit[] = {limit_text.text};
+
+		for (int i = 0; i < count; i++)
+		{
+			const Statement &one = *statements_[i];
+			const char *const *given = i == counted ? values : i == counted - 1 ? limit : nullptr;
+
+			if (!PQsendQueryParams(connection, one.text, Statement::count(one.parameters), one.parameters, given,
+								   nullptr, nullptr, 0))
+				return false;
+		}
+		return PQpipelineSync(connection);
+	}
+
+	/* Waits for all of it, and says how it ended. */
+	Ran receive()
+	{
+		for (int reads = 0;;)
+		{
+			const int	unsent = PQflush(connection);
+			int			events = WL_SOCKET_READABLE;
+
+			if (unsent < 0 || !bounded([] { return PQconsumeInput(connection); }))
+				return lost(fail_connection(problem_));
+			while (!is_done_ && !bounded([] { return PQisBusy(connection); }))
+			{
+				reads = 0;
+				if (!take_result())
+					return Ran::lost;
+			}
+			if (is_done_)
+				return is_refused_ ? Ran::refused : Ran::done;
+			if (notices > most_notices || ++reads > most_reads)
+				return lost(fail_answer("it sends too much that was not asked for", problem_));
+			if (unsent > 0)
+				events |= WL_SOCKET_WRITEABLE;
+			if (context->wait(PQsocket(connection), events, -1) < 0)
+				return lost(fail_by_time("the registry has not answered", problem_));
+		}
+	}
+
+	/* Of the error; null where it has none. */
+	const char *sqlstate() const
+	{
+		return sqlstate_[0] != '\0' ? sqlstate_ : nullptr;
+	}
+
+private:
+	static constexpr int count = 4;
+	static constexpr int counted = 2;	/* the statement that counts */
+
+	static Ran lost(bool)
+	{
+		return Ran::lost;
+	}
+
+	bool fail(const char *why)
+	{
+		return fail_answer(why, problem_);
+	}
+
+	/* Takes the next result.  False, without a connection, where it is not what is to come. */
+	bool take_result()
+	{
+		PGresult   *result = bounded([] { return PQgetResult(connection); });
+		const bool	is_good = PQstatus(connection) == CONNECTION_BAD ? fail_connection(problem_) : take(result);
+
+		PQclear(result);
+		return is_good;
+	}
+
+	bool take(const PGresult *result)
+	{
+		/* The end of one statement's results: the next one's come row by row. */
+		if (result == nullptr)
+		{
+			if (number_ < count && !is_complete_ && !is_refused_)
+				return fail("it has no result");
+			number_++;
+			rows_ = 0;
+			is_complete_ = false;
+			(void) PQsetSingleRowMode(connection);
+			return number_ <= count || fail("it has too many results");
+		}
+
+		const ExecStatusType status = PQresultStatus(result);
+		const Statement *statement = number_ < count ? statements_[number_] : nullptr;
+
+		if (status == PGRES_PIPELINE_SYNC)
+		{
+			is_done_ = true;
+			return number_ == count || fail("its results have ended too early");
+		}
+		if (statement == nullptr || is_complete_)
+			return fail("it has too many results");
+		if (status == PGRES_FATAL_ERROR && !is_refused_)
+			return take_error(result);
+		/* What follows an error is skipped. */
+		if (is_refused_)
+			return status == PGRES_PIPELINE_ABORTED || fail("it goes on after an error");
+		switch (status)
+		{
+			case PGRES_COMMAND_OK:
+				is_complete_ = true;
+				if (statement->columns[0] != 0)
+					return fail("it has no rows");
+				return statement != &commit_statement ||
+					strcmp(PQcmdStatus(const_cast<PGresult *>(result)), "COMMIT") == 0 || fail("it has not committed");
+			case PGRES_SINGLE_TUPLE:
+				return take_row(*statement, result);
+			case PGRES_TUPLES_OK:
+				is_complete_ = true;
+				/* Without single-row mode, as for the first statement, it would have rows itself. */
+				if (statement->columns[0] == 0 || !has_columns(result, statement->columns) || PQntuples(result) != 0)
+					return fail("its columns are not those that were asked for");
+				return statement->most_rows != 1 || rows_ == 1 || fail("it has no row");
+			default:
+				return fail("it is no result of a query");
+		}
+	}
+
+	bool take_row(const Statement &statement, const PGresult *result)
+	{
+		RowReader	row(result);
+
+		if (statement.columns[0] == 0 || !has_columns(result, statement.columns))
+			return fail("its columns are not those that were asked for");
+		if (++rows_ > statement.most_rows)
+			return fail("it has too many rows");
+		return number_ != counted || taker_.take(&row, taker_.argument) || fail("a value is not what it can be");
+	}
+
+	/* An error of the registry's: its primary message. */
+	bool take_error(const PGresult *result)
+	{
+		const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+		const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+		is_refused_ = true;
+		strlcpy(sqlstate_, state != nullptr ? state : "", sizeof(sqlstate_));
+		set_problem(problem_, "", message != nullptr ? message : PQresultErrorMessage(result));
+		return true;
+	}
+
+	const Statement *statements_[count];
+	const Taker &taker_;
+	Problem    *problem_;
+	int			number_ = 0;	/* of the statement whose results come */
+	int			rows_ = 0;		/* of that */
+	bool		is_complete_ = false;	/* that has all of its results */
+	bool		is_refused_ = false;
+	bool		is_done_ = false;
+	char		sqlstate_[8] = "";
+};
+
+/*
+ * Runs a statement in a transaction of its own, and waits for its end.  What its taker
+ * was given counts where it is done, since the commit has been confirmed then.
+ *
+ * Nothing that it sets stays: behind a pooler the connection is another client's
+ * afterwards.  All goes in one message, with values as parameters, since the texts
+ * of statements are shown to whoever has the role.
+ */
+Ran
+run(const Statement &statement, const char *const *values, const Taker &taker, Problem *problem,
+	bool *may_be_committed = nullptr)
+{
+	if (connection == nullptr)
+	{
+		set_problem(problem, "", "there is no connection to the registry");
+		return Ran::lost;
+	}
+	if (!begin_operation())
+	{
+		(void) fail_answer("it takes too much memory", problem);
+		return Ran::lost;
+	}
+
+	/* After an error the transaction before is still to be ended. */
+	const bool	is_again = PQtransactionStatus(connection) == PQTRANS_INERROR;
+	Transaction transaction(is_again ? begin_again_statement : begin_statement, statement, taker, problem);
+
+	if (!transaction.send(values))
+	{
+		(void) fail_connection(problem);
+		return Ran::lost;
+	}
+
+	const Ran	ran = transaction.receive();
+
+	/* The server is being stopped: its commit may have been made, all the same. */
+	if (may_be_committed != nullptr)
+	{
+		const char *state = transaction.sqlstate();
+
+		*may_be_committed = ran == Ran::lost ||
+			(ran == Ran::refused && (state == nullptr || strncmp(state, "57P", 3) == 0));
+	}
+	return ran;
+}
+
 /* A host of several gets its share of the time; one that does not answer must not use up the others'. */
 bool
 wait_for_connection(long limit_ms, Problem *problem)
@@ -257,7 +570,7 @@ wait_for_connection(long limit_ms, Problem *problem)
 	const long	end_ms = context->time_left() - limit_ms;
 	PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
 
-	while (polled == PGRES_POLLING_READING || polled == PGRES_POLLING_WRITING)
+	for (int polls = 0; polled == PGRES_POLLING_READING || polled == PGRES_POLLING_WRITING; polls++)
 	{
 		long		left_ms = context->time_left() - end_ms;
 
@@ -265,37 +578,47 @@ wait_for_connection(long limit_ms, Problem *problem)
 
 		if (left_ms <= 0 || context->wait(PQsocket(connection), event, left_ms) <= 0)
 			return fail_by_time("could not connect to the registry", problem);
-		polled = PQconnectPoll(connection);
+		polled = bounded([] { return PQconnectPoll(connection); });
+		if (notices > most_notices || polls > most_reads)
+			return fail_answer("it sends too much that was not asked for", problem);
 	}
 	return polled == PGRES_POLLING_OK || fail_connection(problem);
+}
+
+/* What a registry says of itself. */
+struct Surroundings
+{
+	bool		is_standby;
+	bool		has_extension;
+	uint64_t	system_identifier;
+};
+
+bool
+take_surroundings(RowReader *row, void *argument)
+{
+	Surroundings *found = static_cast<Surroundings *>(argument);
+
+	*found = {row->truth(0), !row->is_null(1), static_cast<uint64_t>(row->number(2, INT64_MIN))};
+	return row->is_readable();
 }
 
 /* Finds the extension. */
 bool
 look_around(Problem *problem)
 {
-	PGresult   *result = query("SELECT pg_catalog.pg_is_in_recovery(), e.extversion, c.system_identifier "
-							   "FROM pg_catalog.pg_control_system() AS c "
-							   "LEFT JOIN pg_catalog.pg_extension AS e ON e.extname = 'snowflake'",
-							   0, nullptr, problem);
+	Surroundings found{};
+	const Taker taker = {take_surroundings, &found};
 
-	if (result == nullptr)
+	if (run(look_around_statement, nullptr, taker, problem) != Ran::done)
 	{
 		disconnect();
 		return false;
 	}
-
-	const char *why = nullptr;
-
-	if (truth(result, 0, 0))
-		why = "the registry's server is a standby";
-	else if (PQgetisnull(result, 0, 1))
-		why = "the registry's database has no extension \"snowflake\"";
-	system_identifier = strtoull(PQgetvalue(result, 0, 2), nullptr, 10);
-	PQclear(result);
-	if (why == nullptr)
+	system_identifier = found.system_identifier;
+	if (!found.is_standby && found.has_extension)
 		return true;
-	set_problem(problem, "", why);
+	set_problem(problem, "", found.is_standby ? "the registry's server is a standby" :
+				"the registry's database has no extension \"snowflake\"");
 	disconnect();
 	return false;
 }
@@ -346,23 +669,18 @@ struct Hosts
 /*
  * What the address says, and the service and the environment where it says
  * nothing: libpq tells it of a connection, also of one that it refuses to begin, as
- * there is no such sslmode.  Null where it can't be read.
+ * there is no such target_session_attrs.  Null where it can't be read.
  */
 PQconninfoOption *
 read_options(const char *address)
 {
-	const char *const names[] = {"dbname", "password", "sslmode", nullptr};
+	const char *const names[] = {"dbname", "password", "target_session_attrs", nullptr};
 	const char *const values[] = {address, "none", "none", nullptr};
 	PGconn	   *refused = PQconnectStartParams(names, values, 1);
 	PQconninfoOption *options = PQconninfo(refused);
 
 	PQfinish(refused);
 	return options;
-}
-
-void
-ignore_notice(void *, const PGresult *)
-{
 }
 
 /* Connects to one address of a host; with none, libpq finds it. */
@@ -373,13 +691,15 @@ connect_address(const char *host, const char *hostaddr, const char *port, long l
 	const char *const values[] = {"snowflake keeper", context->text, host, hostaddr, port, nullptr};
 
 	disconnect();
+	connection_bytes = allocated_bytes();
+	(void) begin_operation();
 	connection = PQconnectStartParams(names, values, 1);
 	if (connection == nullptr)
 	{
 		set_problem(problem, "", "out of memory");
 		return false;
 	}
-	(void) PQsetNoticeReceiver(connection, ignore_notice, nullptr);
+	(void) PQsetNoticeReceiver(connection, count_notice, nullptr);
 	if (PQstatus(connection) == CONNECTION_BAD)
 		return fail_connection(problem);
 	if (!wait_for_connection(limit_ms, problem))
@@ -442,33 +762,84 @@ connect(const StoreContext *given, Problem *problem)
 	return is_done;
 }
 
+/* What is read of one number. */
+struct ReadClaim
+{
+	Claim	   *claim;
+	RegistryTime *registry;
+};
+
+/* Where nothing is known of a number, all columns of the claim are null. */
+bool
+take_claim(RowReader *row, void *argument)
+{
+	const ReadClaim *read = static_cast<ReadClaim *>(argument);
+	Claim	   *claim = read->claim;
+	RegistryTime *registry = read->registry;
+
+	registry->clock_us = row->number(0);
+	registry->max_forward_jump_us = row->number(1);
+	registry->unsettled_us = row->number(2);
+	/* One that is too long is another one than this server's. */
+	row->text(3, registry->layout, true, true);
+	claim->version = row->number(12);
+	for (int column = 5; column <= 11; column++)
+		row->require(!row->is_null(4) || row->is_null(column));
+	if (!row->is_null(4))
+	{
+		claim->generation = row->number(4, 1);
+		row->text(5, claim->holder.nonce, true, false);
+		row->text(6, claim->holder.host, false, true);
+		claim->holder.port = static_cast<int32_t>(row->number(7, 0, max_port));
+		row->text(8, claim->holder.data_directory, false, true);
+		claim->since_us = row->number(9);
+		claim->granted_until_us = row->number(10);
+		claim->is_alive = row->truth(11);
+	}
+	return row->is_readable() && is_possible(*claim) && is_possible(*registry);
+}
+
 bool
 read(uint64_t node, int64_t window_us, Claim *claim, RegistryTime *registry, Problem *problem)
 {
 	const NumberText node_text(static_cast<int64_t>(node));
 	const IntervalText window_text(window_us);
 	const char *const values[] = {context->group, node_text.text, context->me.nonce, window_text.text};
-	PGresult   *result = query("SELECT clock, max_forward_jump, unsettled, layout, generation, holder, host, port, "
-							   "data_directory, since, granted_until, alive, incarnation "
-							   "FROM snowflake_internal.registry_read($1, $2, $3, $4)",
-							   4, values, problem);
+	ReadClaim	read = {claim, registry};
+	const Taker taker = {take_claim, &read};
 
-	if (result == nullptr)
-		return false;
-	*registry = {number(result, 0, 0), number(result, 0, 1), number(result, 0, 2), "", false};
-	copy_text(registry->layout, result, 0, 3);
 	*claim = {};
+	*registry = {};
 	claim->node = node;
-	claim->generation = number(result, 0, 4);
-	copy_text(claim->holder.nonce, result, 0, 5);
-	copy_text(claim->holder.host, result, 0, 6);
-	claim->holder.port = static_cast<int32_t>(number(result, 0, 7));
-	copy_text(claim->holder.data_directory, result, 0, 8);
-	claim->since_us = number(result, 0, 9);
-	claim->granted_until_us = number(result, 0, 10);
-	claim->is_alive = truth(result, 0, 11);
-	claim->version = number(result, 0, 12);
-	PQclear(result);
+	return run(read_statement, values, taker, problem) == Ran::done;
+}
+
+struct Listing
+{
+	void		(*found) (const ListedClaim &claim, void *argument);
+	void	   *argument;
+	int64_t		last;
+};
+
+/* A fence that can't be meant makes nobody else's claim unreadable: its number is not free. */
+bool
+take_listed(RowReader *row, void *argument)
+{
+	Listing    *listing = static_cast<Listing *>(argument);
+	const int64_t node = row->number(0, listing->last + 1);
+	const int64_t until_us = row->number(1, INT64_MIN);
+	const int64_t freed_us = row->number(2, INT64_MIN);
+	const bool	is_free = row->truth(3);
+	const bool	is_meant = is_within(until_us, latest_time_us) && is_within(freed_us, latest_time_us);
+
+	if (!row->is_readable())
+		return false;
+	listing->last = node;
+	/* Whoever keeps it takes memory, too. */
+	if (memory_limit != 0)
+		memory_limit += 2 * sizeof(ListedClaim);
+	listing->found({static_cast<uint64_t>(node), is_meant ? until_us : latest_time_us,
+					is_meant ? freed_us : latest_time_us, is_meant && is_free}, listing->argument);
 	return true;
 }
 
@@ -476,16 +847,17 @@ bool
 list(void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem)
 {
 	const char *const values[] = {context->group};
-	PGresult   *result = query("SELECT node, granted_until, freed, free FROM snowflake_internal.registry_list($1)",
-							   1, values, problem);
+	Listing		listing = {found, argument, -1};
+	const Taker taker = {take_listed, &listing};
 
-	if (result == nullptr)
-		return false;
-	for (int row = 0; row < PQntuples(result); row++)
-		found({static_cast<uint64_t>(number(result, row, 0)), number(result, row, 1), number(result, row, 2),
-			   truth(result, row, 3)}, argument);
-	PQclear(result);
-	return true;
+	return run(list_statement, values, taker, problem) == Ran::done;
+}
+
+bool
+take_written(RowReader *row, void *argument)
+{
+	*static_cast<bool *>(argument) = row->truth(0);
+	return row->is_readable();
 }
 
 Written
@@ -504,25 +876,14 @@ write(Form form, const Claim &before, const Claim &next, int64_t window_us, Prob
 		next_text.text, context->me.nonce, context->layout, next.holder.host, port_text.text,
 		next.holder.data_directory, since_text.text, until_text.text, window_text.text,
 	};
-	PGresult   *result = run("SELECT snowflake_internal.registry_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-							 "$12, $13, $14)",
-							 14, values, problem);
-	Written		written;
+	bool		is_written = false;
+	bool		may_be_written = true;
+	const Taker taker = {take_written, &is_written};
+	const Ran	ran = run(write_statement, values, taker, problem, &may_be_written);
 
-	if (result == nullptr)
-		return Written::unknown;
-	if (PQresultStatus(result) == PGRES_TUPLES_OK)
-		written = truth(result, 0, 0) ? Written::done : Written::changed;
-	else
-	{
-		const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-		/* The server is being stopped: its commit may have been made, all the same. */
-		written = state == nullptr || strncmp(state, "57P", 3) == 0 ? Written::unknown : Written::refused;
-		set_error(problem, result);
-	}
-	PQclear(result);
-	return written;
+	if (ran == Ran::done)
+		return is_written ? Written::done : Written::changed;
+	return may_be_written ? Written::unknown : Written::refused;
 }
 
 bool
@@ -530,15 +891,22 @@ idle(long timeout_ms, Problem *problem)
 {
 	int64_t		end_ns = boot_clock_ns() + timeout_ms * ns_per_ms;
 
-	for (;;)
+	(void) begin_operation();
+	for (int reads = 0;; reads++)
 	{
 		const long	left_ms = ms_until(end_ns);
 
 		if (left_ms == 0 || context->wait(PQsocket(connection), WL_SOCKET_READABLE, left_ms) <= 0)
 			return true;
 		/* Nothing was asked: a notice, the connection's end, or the message before it. */
-		if (!PQconsumeInput(connection) || PQstatus(connection) == CONNECTION_BAD)
+		if (!bounded([] { return PQconsumeInput(connection); }) || PQstatus(connection) == CONNECTION_BAD)
 			return fail_connection(problem);
+		/* What is not looked at is kept. */
+		(void) bounded([] { return PQisBusy(connection); });
+		if (PQstatus(connection) == CONNECTION_BAD)
+			return fail_connection(problem);
+		if (notices > most_notices || reads > most_idle_reads)
+			return fail_answer("it sends too much that was not asked for", problem);
 	}
 }
 
@@ -548,7 +916,45 @@ registry_system_identifier()
 	return system_identifier;
 }
 
-constexpr Store store = {connect, disconnect, read, list, write, idle, registry_system_identifier};
+/* Is it this machine?  A name in a list of addresses counts by its address. */
+bool
+is_local(const char *host, const char *hostaddr)
+{
+	const char *place = hostaddr[0] != '\0' ? hostaddr : host;
+
+	return place[0] == '\0' || place[0] == '/' || place[0] == '@' || strcmp(place, "localhost") == 0 ||
+		strcmp(place, "::1") == 0 ||
+		(strncmp(place, "127.", 4) == 0 && strspn(place, "0123456789.") == strlen(place));
+}
+
+/* GSSAPI's encryption is between two that know each other, too. */
+bool
+trusts_network(const StoreContext *given, Problem *reason)
+{
+	PQconninfoOption *options = read_options(given->text);
+	const Hosts hosts(options);
+	const char *sslmode = "";
+	bool		is_proven = false;
+	bool		is_remote = false;
+
+	for (const PQconninfoOption *option = options; option != nullptr && option->keyword != nullptr; option++)
+	{
+		if (option->val == nullptr)
+			continue;
+		if (strcmp(option->keyword, "sslmode") == 0)
+			sslmode = option->val;
+		else if (strcmp(option->keyword, "gssencmode") == 0 && strcmp(option->val, "require") == 0)
+			is_proven = true;
+	}
+	is_proven = is_proven || strcmp(sslmode, "verify-full") == 0;
+	for (int i = 0; i < hosts.count && !is_proven; i++)
+		is_remote = is_remote || !is_local(Entry(hosts.host, i).text, Entry(hosts.hostaddr, i).text);
+	snprintf(reason->text, sizeof(reason->text), "its sslmode is \"%.20s\"", sslmode[0] != '\0' ? sslmode : "prefer");
+	PQconninfoFree(options);
+	return is_remote;
+}
+
+constexpr Store store = {connect, disconnect, read, list, write, idle, registry_system_identifier, trusts_network};
 
 }  // namespace
 

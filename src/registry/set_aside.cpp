@@ -19,6 +19,7 @@
 #include "registry/client.h"
 
 #include "postgres/clock.h"
+#include "postgres/grant.h"
 #include "postgres/settings.h"
 #include "postgres/shared.h"
 #include "postgres/time.h"
@@ -49,6 +50,7 @@ struct Outcome
 	Ended		how;
 	Claim		claim;			/* where it was claimed */
 	Problem		problem;		/* where it failed */
+	bool		is_verdict;		/* the rules say so */
 };
 
 StoreContext context;
@@ -108,6 +110,7 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 	Verdict		verdict;
 
 	outcome->how = Ended::failed;
+	outcome->is_verdict = false;
 	if (!read_store(store, &context, node, &known, &registry, &outcome->problem))
 		return true;
 	outcome->claim = known;
@@ -122,7 +125,10 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 	if (verdict == Verdict::held_by_another)
 		outcome->how = Ended::claimed;
 	else if (verdict != Verdict::write)
+	{
+		outcome->is_verdict = true;
 		set_verdict(&outcome->problem, verdict, known, registry, wall_clock_ns() / ns_per_us);
+	}
 	else if (is_only_checked)
 		outcome->how = Ended::set_aside;
 	else
@@ -159,19 +165,21 @@ set_aside(const Store *store, uint64_t node, int64_t until_us, bool is_only_chec
 	store->disconnect();
 }
 
-/* What a claim says of the ids that were made under it. */
+/* What a claim says of the ids that were made under it; who its holder is, where the caller may know. */
 void
-set_claimed(Problem *problem, const Claim &claim)
+set_claimed(Problem *problem, const Claim &claim, bool is_holder_named)
 {
 	const TimeText until = time_text(claim.granted_until_us);
 	const Holder &holder = claim.holder;
+	const char *how = is_set_aside(claim) ? "set aside" : claim.is_alive ? "held" : "last held";
 
-	if (!holder.is_nobody() || is_set_aside(claim))
-		snprintf(problem->text, sizeof(problem->text), "%s by %.100s:%d, %.150s, up to %s",
-				 is_set_aside(claim) ? "set aside" : claim.is_alive ? "held" : "last held",
-				 holder.host, holder.port, holder.data_directory, until.text);
-	else
+	if (holder.is_nobody() && !is_set_aside(claim))
 		snprintf(problem->text, sizeof(problem->text), "ids were made with it up to %s", until.text);
+	else if (is_holder_named)
+		snprintf(problem->text, sizeof(problem->text), "%s by %.100s:%d, %.150s, up to %s",
+				 how, holder.host, holder.port, holder.data_directory, until.text);
+	else
+		snprintf(problem->text, sizeof(problem->text), "it is %s by another server, up to %s", how, until.text);
 }
 
 }  // namespace
@@ -194,6 +202,7 @@ snowflake_set_aside(PG_FUNCTION_ARGS)
 	const int64	max_node = server_layout().max_node();
 	Outcome		outcome = {};
 	Problem		claimed = {};
+	Problem		told = {};
 
 	if (number < 0 || number > max_node)
 		ereport(ERROR,
@@ -219,19 +228,24 @@ snowflake_set_aside(PG_FUNCTION_ARGS)
 		case Ended::set_aside:
 			break;
 		case Ended::claimed:
-			set_claimed(&claimed, outcome.claim);
+			set_claimed(&claimed, outcome.claim, true);
+			set_claimed(&told, outcome.claim, false);
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("node number %lld was claimed in the registry", static_cast<long long>(number)),
-					 errdetail("Registry \"%s\", group \"%s\": %s.",
-							   context.address->shown, context.group, claimed.text),
+					 detail_of_registry(may_see_registry() ? "" : told.text, claimed.text),
 					 errhint("Give one that was never used.")));
 		case Ended::failed:
+			/* The rules' own words name nobody. */
+			if (outcome.is_verdict && !may_see_registry())
+				ereport(ERROR,
+						(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						 errmsg("could not set aside node number %lld", static_cast<long long>(number)),
+						 errdetail("The registry refuses it: %s.", outcome.problem.text)));
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("could not set aside node number %lld", static_cast<long long>(number)),
-					 errdetail("Registry \"%s\", group \"%s\": %s.",
-							   context.address->shown, context.group, outcome.problem.text)));
+					 detail_of_registry("", outcome.problem.text)));
 	}
 	PG_RETURN_BOOL(true);
 }

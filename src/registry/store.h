@@ -48,6 +48,7 @@ struct StoreContext
 	const char *layout;			/* this server's, by its canonical text */
 	Holder		me;
 	int64_t		window_us;		/* snowflake.claim_window */
+	const char *auth_file;		/* snowflake.registry_auth_file; empty: none */
 
 	/*
 	 * Waits until a socket is ready for events (WL_SOCKET_READABLE,
@@ -67,6 +68,9 @@ struct StoreContext
 	 */
 	LookedUp	(*look_up) (const StoreContext *context, const char *host, long limit_ms, Addresses *found,
 							Problem *problem);
+
+	/* Tells the log of what the registry has and nobody can read, once; a list goes on without it. */
+	void		(*pass_over) (const Problem *problem);
 };
 
 struct Store
@@ -85,7 +89,7 @@ struct Store
 
 	/*
 	 * Calls back for each claim of the group, in order of the numbers; may give
-	 * fewer than there are only by failing.
+	 * fewer than there are only by failing.  One that can't be read is not free.
 	 */
 	bool		(*list) (void (*found) (const ListedClaim &claim, void *argument), void *argument, Problem *problem);
 
@@ -105,6 +109,12 @@ struct Store
 
 	/* Is the registry's own server this one, or a copy of it?  0 where it can't be; else its system identifier. */
 	uint64_t	(*system_identifier) ();
+
+	/*
+	 * Would anybody between be taken for the registry?  True, with the reason, where the address
+	 * goes over a network and does not ask the server to prove who it is.
+	 */
+	bool		(*trusts_network) (const StoreContext *context, Problem *reason);
 };
 
 }  // namespace snowflake

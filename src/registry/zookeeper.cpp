@@ -14,6 +14,10 @@
  * session's requests are carried out in order, that write also brings the server
  * up to date for the reads behind it.
  *
+ * Whoever reaches ZooKeeper may write there what he likes, unless it knows its clients by
+ * snowflake.registry_auth_file.  What can't be a claim is none: a list goes on without it, its
+ * number being nobody's.
+ *
  * The session and its requests are in zookeeper_connection.cpp, a claim's text in
  * core/claim_text.cpp.
  */
@@ -24,6 +28,7 @@
 
 #include "registry/zookeeper_connection.h"
 
+#include "core/claim_bounds.h"
 #include "core/claim_text.h"
 #include "core/parse.h"
 #include "postgres/clock.h"
@@ -263,6 +268,26 @@ zookeeper_disconnect()
 	forget_session();
 }
 
+/* A claim's text, whose numbers can be meant. */
+bool
+read_claim(const Answer &answer, Claim *claim)
+{
+	Claim		read{};
+
+	if (!parse_claim(answer.text(), &read) || !is_possible(read))
+		return false;
+	read.node = claim->node;
+	*claim = read;
+	return true;
+}
+
+/* ZooKeeper's time, ms. */
+bool
+is_time(int64_t ms)
+{
+	return is_within(ms, latest_time_us / 1000);
+}
+
 /* The answers to the requests of a read. */
 struct Read
 {
@@ -344,13 +369,15 @@ zookeeper_read(uint64_t node, int64_t, Claim *claim, RegistryTime *registry, Pro
 	claim->node = node;
 	if (read.claim->is(ZOK))
 	{
-		if (!parse_claim(read.claim->text(), claim))
+		if (!read_claim(*read.claim, claim))
 			return fail_claim(problem, paths.claim.text);
 		claim->version = read.claim->stat.version;
 	}
 	keep_seen(node, read);
 	claim->is_alive = seen.has_alive && !claim->holder.is_nobody() &&
 		strcmp(seen.alive_nonce, claim->holder.nonce) == 0;
+	if (!is_time(read.clock->stat.mtime))
+		return fail(problem, "the time of znode \"%s\" in ZooKeeper can't be meant", clock_path.text);
 	*registry = {read.clock->stat.mtime * 1000, 0, 0, "", false};
 	snprintf(registry->layout, sizeof(registry->layout), "%.*s", static_cast<int>(layout.size()), layout.data());
 	return true;
@@ -380,10 +407,19 @@ list_some(const uint64_t *nodes, int count,
 
 		const ClaimPaths paths(nodes[i]);
 
-		if (!answer.is(ZOK))
+		/* Neither what is nobody's to read nor what is no claim keeps others from theirs. */
+		if (answer.is(ZNOAUTH))
+			(void) fail_request(problem, ended, "read", paths.claim.text, &answer);
+		else if (!answer.is(ZOK))
 			return fail_request(problem, ended, "read", paths.claim.text, &answer);
-		if (!parse_claim(answer.text(), &claim))
-			return fail_claim(problem, paths.claim.text);
+		else if (!read_claim(answer, &claim) || !is_time(answer.stat.mtime))
+			(void) fail_claim(problem, paths.claim.text);
+		if (claim.generation == 0)
+		{
+			context->pass_over(problem);
+			found({nodes[i], latest_time_us, latest_time_us, false}, argument);
+			continue;
+		}
 
 		/*
 		 * It has no other child than its liveness.  What was written last is its
@@ -406,10 +442,10 @@ take_numbers(const char *const *names, int count)
 	numbers.is_out_of_memory = numbers.numbers == nullptr;
 	for (int i = 0; i < count && !numbers.is_out_of_memory; i++)
 	{
-		const std::string_view name = names[i];
-		const bool	is_short = name.size() == 1 || name.front() != '0';
+		const std::string_view name = names[i] != nullptr ? names[i] : "";
+		const bool	is_short = name.size() == 1 || (!name.empty() && name.front() != '0');
 
-		if (parse_digits(name, UINT64_MAX, &numbers.numbers[numbers.count]) && is_short)
+		if (is_short && parse_digits(name, UINT64_MAX, &numbers.numbers[numbers.count]))
 			numbers.count++;
 	}
 }
@@ -477,7 +513,7 @@ private:
 	}
 	void add_create(const char *path, std::string_view data, int mode) noexcept
 	{
-		zoo_create_op_init(add(), path, data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode,
+		zoo_create_op_init(add(), path, data.data(), static_cast<int>(data.size()), new_znode_acl(), mode,
 						   nullptr, 0);
 	}
 };
@@ -579,6 +615,13 @@ zookeeper_system_identifier()
 	return 0;
 }
 
+/* It has no encryption, and whom it names its clients trust. */
+bool
+zookeeper_trusts_network(const StoreContext *, Problem *)
+{
+	return false;
+}
+
 constexpr Store store = {
 	zookeeper_connect,
 	zookeeper_disconnect,
@@ -587,6 +630,7 @@ constexpr Store store = {
 	zookeeper_write,
 	zookeeper_idle,
 	zookeeper_system_identifier,
+	zookeeper_trusts_network,
 };
 
 }  // namespace

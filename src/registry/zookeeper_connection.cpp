@@ -4,7 +4,10 @@
  */
 #include "registry/zookeeper_connection.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -41,6 +44,10 @@ constinit char server[sizeof(RegistryAddress::hosts)] = "";		/* that host and po
 constinit int failure_errno = 0;	/* why the connection failed, where the library knew */
 constinit int64_t answered_ms = 0;	/* when the server last answered all that was asked */
 constinit int64_t silent_since_ms = 0;	/* since when an answer is missing and nothing came; 0: none is missing */
+
+/* USER:PASSWORD, as it was read last; empty: none */
+constexpr size_t longest_auth = 512;
+constinit char auth[longest_auth + 2] = "";
 
 /* The requests of the operation at hand. */
 constinit uintptr_t operation = 0;
@@ -171,6 +178,9 @@ open_handle(const char *addresses)
 							 session.client_id != 0 ? &session : nullptr, nullptr, ZOO_NO_LOG_CLIENTENV, keep_failure);
 	if (handle == nullptr)
 		return false;
+	/* It is sent before all else, over each new connection. */
+	if (auth[0] != '\0')
+		(void) zoo_add_auth(handle, "digest", auth, static_cast<int>(strlen(auth)), nullptr, nullptr);
 	/* Names are looked up before a connection is made, not while it is there. */
 	(void) zoo_set_servers_resolution_delay(handle, -1);
 	return true;
@@ -257,7 +267,7 @@ receive_data(int result, const char *value, int length, const struct Stat *stat,
 {
 	Answer	   *answer = receive(tag, result, stat);
 
-	if (answer != nullptr && result == ZOK)
+	if (answer != nullptr && result == ZOK && value != nullptr)
 	{
 		answer->length = std::clamp(length, 0, max_data_bytes);
 		memcpy(answer->data, value, static_cast<size_t>(answer->length));
@@ -285,8 +295,8 @@ receive_void(int result, const void *tag)
 void
 receive_children(int result, const struct String_vector *names, const void *tag)
 {
-	if (receive(tag, result, nullptr) != nullptr && result == ZOK)
-		take_children(names->data, names->count);
+	if (receive(tag, result, nullptr) != nullptr && result == ZOK && names != nullptr)
+		take_children(names->data, names->data != nullptr ? std::max(names->count, 0) : 0);
 }
 
 Answer *
@@ -327,6 +337,64 @@ is_connected()
 	return handle != nullptr && zoo_state(handle) == ZOO_CONNECTED_STATE;
 }
 
+/* As PostgreSQL looks at the key of its certificate. */
+bool
+read_auth_file(Problem *problem)
+{
+	constexpr const char *name = "snowflake.registry_auth_file";
+	const char *path = context->auth_file;
+	struct stat status;
+
+	auth[0] = '\0';
+	if (path[0] == '\0')
+		return true;
+
+	const int	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (file < 0 || fstat(file, &status) != 0)
+	{
+		fail(problem, "could not open the file of \"%s\": %s", name, strerror(errno));
+		if (file >= 0)
+			(void) close(file);
+		return false;
+	}
+
+	const bool	is_ours = status.st_uid == geteuid();
+	const mode_t others = is_ours ? S_IRWXG | S_IRWXO : S_IWGRP | S_IXGRP | S_IRWXO;
+	const bool	is_safe = S_ISREG(status.st_mode) && (is_ours || status.st_uid == 0) && (status.st_mode & others) == 0;
+	char		text[sizeof(auth)];
+	const ssize_t length = is_safe ? read(file, text, sizeof(text) - 1) : 0;
+
+	(void) close(file);
+	if (!is_safe)
+		return fail(problem, "the file of \"%s\" must be a regular file that belongs to the server's user and has no "
+					"permissions for others (0600), or to root and none but for its group to read it (0640)", name);
+
+	std::string_view line(text, length > 0 ? static_cast<size_t>(length) : 0);
+
+	if (!line.empty() && line.back() == '\n')
+		line = slice(line, 0, line.size() - 1);
+
+	const size_t colon = line.find(':');
+
+	if (line.size() > longest_auth || colon == 0 || colon == std::string_view::npos || colon + 1 == line.size() ||
+		std::any_of(line.begin(), line.end(), [] (char c) { return static_cast<unsigned char>(c) < ' '; }))
+	{
+		explicit_bzero(text, sizeof(text));
+		return fail(problem, "the file of \"%s\" must have one line, USER:PASSWORD, of %zu bytes at most", name,
+					longest_auth);
+	}
+	snprintf(auth, sizeof(auth), "%.*s", static_cast<int>(line.size()), line.data());
+	explicit_bzero(text, sizeof(text));
+	return true;
+}
+
+const ACL_vector *
+new_znode_acl()
+{
+	return auth[0] != '\0' ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+}
+
 bool
 has_answered_recently()
 {
@@ -342,6 +410,8 @@ connect_any(bool *given_up, Problem *problem)
 	close_connection(false);
 	if (has_session && session.client_id == 0)
 		return fail(problem, "the session in ZooKeeper has expired");
+	if (!read_auth_file(problem))
+		return false;
 	for (int tries = count_hosts(); tries > 0; tries--)
 	{
 		host = host < 0 ? first_host() : (host + 1) % count_hosts();
@@ -414,7 +484,7 @@ ask_create(const char *path, std::string_view data, int mode)
 {
 	const Answer *answer = next_answer();
 
-	sent(answer, zoo_acreate(handle, path, data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode,
+	sent(answer, zoo_acreate(handle, path, data.data(), static_cast<int>(data.size()), new_znode_acl(), mode,
 							 receive_string, tag_of(answer)));
 	return answer;
 }

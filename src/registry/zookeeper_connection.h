@@ -95,6 +95,15 @@ bool		connect_any(bool *given_up, Problem *problem);
 /* Lets the library send and receive, for at most limit_ms.  A connection that fails is closed. */
 Moved		move_connection(int64_t limit_ms);
 
+/*
+ * Reads snowflake.registry_auth_file anew.  False, with the problem, where it is set and
+ * can't be used.  What is created is its user's alone then.
+ */
+bool		read_auth_file(Problem *problem);
+
+/* Who may do what with a znode that is created. */
+const ACL_vector *new_znode_acl();
+
 /* Closes the connection.  The session goes on, unless it has expired or is to end. */
 void		close_connection(bool end_session);
 
@@ -110,7 +119,10 @@ const Answer *ask_get(const char *path);
 const Answer *ask_set(const char *path, std::string_view data);
 const Answer *ask_multi(const zoo_op_t *operations, int count);
 
-/* take is called with the children's names while the answer is waited for. */
+/*
+ * take is called with the children's names while the answer is waited for.  The library does
+ * not check what comes from the server: a name may be null.
+ */
 using TakeNames = void (*) (const char *const *names, int count);
 const Answer *ask_children(const char *path, TakeNames take);
 

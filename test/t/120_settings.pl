@@ -27,6 +27,7 @@ my %defaults = (
 	'snowflake.max_forward_jump' => [ '3600', 'sighup' ],
 	'snowflake.registry' => [ '', 'postmaster' ],
 	'snowflake.registry_group' => [ 'default', 'postmaster' ],
+	'snowflake.registry_auth_file' => [ '', 'postmaster' ],
 	'snowflake.claim_window' => [ '30000', 'sighup' ]);
 
 foreach my $name (sort keys %defaults)
@@ -40,7 +41,8 @@ my %postmaster = (
 	'snowflake.node_id' => '5',
 	'snowflake.clock' => 'monotonic',
 	'snowflake.registry' => 'postgresql://registry.example.com/ids',
-	'snowflake.registry_group' => 'orders');
+	'snowflake.registry_group' => 'orders',
+	'snowflake.registry_auth_file' => 'auth');
 my $log = $server->log_position;
 $server->reconfigure(%postmaster);
 foreach my $name (sort keys %postmaster)

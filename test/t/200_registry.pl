@@ -171,7 +171,7 @@ $registry->wait_for_claim(1, q{granted_until > clock_timestamp() + interval '10 
 $third->safe_psql('postgres', q{SELECT snowflake_advance_past(snowflake_max_id(clock_timestamp() + interval '0.5 s'))});
 $third->take(10);
 $third->refuses(q{SELECT snowflake_advance_past(snowflake_min_id(clock_timestamp() + interval '1 h'))},
-	qr/ERROR: .*id lies beyond what the registry has granted\nDETAIL: .*"\Q$shown\E" has granted time up to 20\d\d-.*\nHINT: /, 'snowflake_advance_past() beyond the grant');
+	qr/ERROR: .*id lies beyond what the registry has granted\nDETAIL: .* the registry has granted time up to 20\d\d-.*\nHINT: /, 'snowflake_advance_past() beyond the grant');
 $third->take(10);
 
 # snowflake_set_reserved_until() below what was issued before, with a clock that is behind: the grant starts above.

@@ -77,7 +77,6 @@ TEST(PostgresqlAddress, is_shown_without_user_and_parameters)
 		{"postgresql://keeper@registry:5433/claims", "postgresql://registry:5433/claims"},
 		{"postgresql://keeper@one:5432,two:5433/claims", "postgresql://one:5432,two:5433/claims"},
 		{"postgresql://k%40eeper@registry/claims", "postgresql://registry/claims"},
-		{"postgresql://k%3Aeeper@registry/claims", "postgresql://registry/claims"},
 		{"postgresql://[2001:db8::1]:5432/claims", "postgresql://[2001:db8::1]:5432/claims"},
 		{"postgresql://keeper@[2001:db8::1]/claims", "postgresql://[2001:db8::1]/claims"},
 		{"postgresql:///claims?host=/run/postgresql&user=keeper", "postgresql:///claims"},
@@ -85,8 +84,12 @@ TEST(PostgresqlAddress, is_shown_without_user_and_parameters)
 		{"postgresql://keeper@?host=registry", "postgresql://"},
 		{"postgresql://registry/claims?passfile=/etc/pass&target_session_attrs=read-write", "postgresql://registry/claims"},
 		{"postgresql://registry/claims?application_name=a@b:c", "postgresql://registry/claims"},
-		{"postgresql://registry/claims?application_name=password=x", "postgresql://registry/claims"},
 		{"postgresql://registry/password", "postgresql://registry/password"},
+		{"postgresql://registry:/claims", "postgresql://registry:/claims"},
+		{"postgresql://%2Frun%2Fpostgresql:5433/claims", "postgresql://%2Frun%2Fpostgresql:5433/claims"},
+		{"postgresql://%40socket/claims", "postgresql://%40socket/claims"},
+		{"postgresql://registry/claims?host=@socket", "postgresql://registry/claims"},
+		{"postgresql://registry/a%23b%3Dc", "postgresql://registry/a%23b%3Dc"},
 	};
 
 	for (const auto &[text, expected] : shown)
@@ -115,6 +118,21 @@ TEST(PostgresqlAddress, has_no_password_beside_its_user)
 	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:secret@one:5432,two:5433/claims"));
 	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:secret@"));
 
+	/* Its '@', its colon, or both percent-encoded. */
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:secret%40registry"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:secret%40registry/claims"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:secret%40registry:5432/claims"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://one:5432,keeper:secret%40two/claims"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper%3Asecret@registry/claims"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper%3asecret%40registry/claims"));
+
+	/* Where a port would be, or a host. */
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:secret"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:secret/claims"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://[::1]:secret/claims"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims?host=keeper:secret@registry"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims?dbname=postgresql://keeper:secret@registry/claims"));
+
 	/* libpq looks for the '@' up to the first slash, past what would begin the parameters. */
 	EXPECT_TRUE(is_refused_for_its_password("postgresql://keep?er:secret@registry/claims"));
 	EXPECT_TRUE(is_refused_for_its_password("postgresql://keeper:sec?ret@registry/claims"));
@@ -127,6 +145,17 @@ TEST(PostgresqlAddress, has_no_second_at_sign)
 	EXPECT_TRUE(is_refused("postgresql://keeper@secret@registry/claims"));
 	EXPECT_TRUE(is_refused("postgresql://keeper@registry/secret@claims"));
 	EXPECT_TRUE(is_refused("postgresql://keeper/:secret@registry/claims"));
+}
+
+TEST(PostgresqlAddress, has_no_password_in_the_wrong_place)
+{
+	for (const char *text : {"registry/claims#password=secret", "registry/claims#secret", "registry#password=secret", "registry/claims&password=secret",
+							 "registry/claims;password=secret", "registry/claims password=secret", "registry/claims%20password=secret",
+							 "registry/claims%3Fpassword%3Dsecret", "registry/password=secret", "registry/claims?sslmode=require#password=secret",
+							 "registry/claims?application_name=password=secret", "registry/claims?options=-c%20PASSWORD%3Dsecret",
+							 "registry/claims?application_name=x passwd=secret", "registry/claims&sslmode=require"})
+		EXPECT_TRUE(is_refused("postgresql://" + std::string(text))) << text;
+	EXPECT_TRUE(is_refused("postgresql://registry/" + std::string(5000, 'd')));
 }
 
 TEST(PostgresqlAddress, has_no_parameter_that_is_a_secret)
@@ -147,9 +176,9 @@ TEST(PostgresqlAddress, has_no_parameter_that_is_a_secret)
 		EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims? " + secret + "=x"));
 		EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims?" + secret + "  =x"));
 
-		/* Names that only begin or end so are others'. */
-		EXPECT_FALSE(is_refused("postgresql://registry/claims?" + secret + "s=x"));
-		EXPECT_FALSE(is_refused("postgresql://registry/claims?x" + secret + "=x"));
+		/* Names that only begin or end so are others', but for a password's. */
+		EXPECT_EQ(is_refused("postgresql://registry/claims?" + secret + "s=x"), contains(secret, "password"));
+		EXPECT_EQ(is_refused("postgresql://registry/claims?x" + secret + "=x"), contains(secret, "password"));
 		EXPECT_FALSE(is_refused("postgresql://registry/claims?" + secret.substr(0, secret.size() - 1) + "=x"));
 	}
 }
@@ -175,7 +204,8 @@ TEST(PostgresqlAddress, has_no_secret_whose_name_is_percent_encoded)
 
 	EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims?p%61ssword=x"));
 	EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims?%70%61%73%73%77%6F%72%64=x"));
-	EXPECT_FALSE(is_refused("postgresql://registry/claims?%50assword=x"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims?%50assword=x"));
+	EXPECT_TRUE(is_refused_for_its_password("postgresql://registry/claims?PASSWORD=x"));
 	EXPECT_FALSE(is_refused("postgresql://registry/claims?p%6ssword=x"));
 	EXPECT_FALSE(is_refused("postgresql://registry/claims?passwor%6=x"));
 	EXPECT_FALSE(is_refused("postgresql://registry/claims?%2570assword=x"));
@@ -221,6 +251,9 @@ TEST(ZookeeperAddress, has_no_user_and_no_password)
 	EXPECT_TRUE(is_refused_for_its_password("zookeeper://keeper:secret@zk1:2181/snowflake"));
 	EXPECT_TRUE(is_refused("zookeeper://keeper@zk1:2181/snowflake"));
 	EXPECT_TRUE(is_refused("zookeeper://zk1:2181,keeper:secret@zk2:2181/snowflake"));
+	EXPECT_TRUE(is_refused("zookeeper://zk1:2181/snowflake?password=secret"));
+	EXPECT_TRUE(is_refused("zookeeper://zk1:2181/snowflake#secret"));
+	EXPECT_TRUE(is_refused("zookeeper://zk1:2181/password=secret"));
 }
 
 TEST(ZookeeperAddress, has_a_length_that_fits)
