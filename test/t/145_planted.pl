@@ -214,7 +214,7 @@ my $use = q{
 	SELECT * FROM snowflake_check_cluster('{}'::name[]);
 	SELECT snowflake_nextval(); SELECT snowflake_lastval();
 	SELECT snowflake_decode(1::bigint), snowflake_timestamp(1::bigint), snowflake_node(1::bigint), snowflake_layout(), snowflake_layout('twitter'::text);
-	SELECT snowflake_set_reserved_until(now()); SELECT snowflake_advance_past(1::bigint);
+	SELECT snowflake_set_reserved_until(clock_timestamp() OPERATOR(pg_catalog.+) interval '5 ms'); SELECT snowflake_advance_past(1::bigint);
 	SELECT * FROM snowflake_internal.registry_read('default'::text, 1::bigint, 'me'::text, '30 s'::interval);
 	SELECT * FROM snowflake_internal.registry_list('default'::text);
 	SELECT snowflake_registry_settle();

@@ -271,7 +271,9 @@ $primary->safe_psql('postgres', q{CREATE ROLE caller; GRANT USAGE ON SCHEMA "Our
 is(check('server, problems', 'Two,two_again', 'SET ROLE caller;'),
 	"(this server)|\nTwo|\ntwo_again|could not be asked: permission denied for foreign server two_again", 'an ordinary user, with a right and without');
 $two->safe_psql('postgres', 'REVOKE USAGE ON SCHEMA "Our ids" FROM visitor');
-is(problems('Two', 'SET ROLE caller;'), 'could not be asked: permission denied for schema Our ids', 'without a right there');
+is(problems('Two', 'SET ROLE caller;'), '', 'the user there needs no right on the schema');
+$two->safe_psql('postgres', 'REVOKE USAGE ON SCHEMA snowflake_internal FROM PUBLIC');
+is(problems('Two', 'SET ROLE caller;'), 'could not be asked: permission denied for schema snowflake_internal', 'without a right there');
 $primary->safe_psql('postgres', 'REVOKE TEMP ON DATABASE postgres FROM PUBLIC');
 $primary->refuses(q{SET ROLE caller; SELECT snowflake_check_cluster('{Two}')}, qr/permission denied to create temporary tables in database "postgres".*HINT: .*TEMP/s, 'without TEMP');
 is(check('server, problems', '', 'SET ROLE caller;'), '(this server)|', 'without TEMP: this server');
