@@ -185,13 +185,17 @@ Admission
 admit(Form form, const Claim &known, const char *nonce, int64_t expected_generation, int64_t generation,
 	  int64_t wanted_until_us, const Bounds &bounds, int64_t *granted_until_us) noexcept
 {
-	const bool	is_mine = known.generation > 0 && !known.holder.is_nobody() && strcmp(known.holder.nonce, nonce) == 0;
+	const bool	has_nonce = known.generation > 0 && !known.holder.is_nobody() && strcmp(known.holder.nonce, nonce) == 0;
+	const bool	is_mine = has_nonce && !bounds.is_others_role;
 	const bool	is_others = known.is_alive && !known.holder.is_nobody() && !is_mine;
 
 	if (known.generation != expected_generation)
 		return Admission::changed;
-	if (generation <= expected_generation || generation - expected_generation > longest_generation_step)
+	if (expected_generation < 0 || generation <= expected_generation ||
+		generation - expected_generation > longest_generation_step)
 		return Admission::bad_generation;
+	if (has_nonce && is_others)
+		return Admission::other_role;
 
 	*granted_until_us = wanted_until_us;
 	switch (form)

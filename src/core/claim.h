@@ -162,6 +162,7 @@ enum class Written
 	done,
 	changed,					/* the claim is not what it was when it was read: nothing was written */
 	refused,					/* nothing was written */
+	busy,						/* nothing was written: somebody else's write is not done yet.  Soon it may be */
 	unknown,					/* it may have been written, or may still be */
 };
 
@@ -241,6 +242,9 @@ struct Bounds
 	 * no further than this; 0: not at all.
 	 */
 	int64_t		furthest_of_others_us;
+
+	/* The claim was made by another role than the writer's.  Servers of one group may have roles of their own. */
+	bool		is_others_role = false;
 };
 
 enum class Admission
@@ -251,6 +255,7 @@ enum class Admission
 	back,						/* the fence would go back */
 	too_far,
 	living,						/* it is a living holder's, and not to be touched by others */
+	other_role,					/* it is the writer's own by its nonce, but another role made it, and it is alive */
 };
 
 /* No write takes the generation further than this: in a restored registry, as far as its holders may have gone on. */
@@ -259,7 +264,9 @@ constexpr int64_t longest_generation_step = int64_t{1} << 32;
 /*
  * May the server with this nonce write this?  The registry's own look at a write,
  * which trusts nobody: a living holder keeps its claim, and its fence never goes back
- * but by its own release.  A release or an assertion of a claim that is free or
+ * but by its own release.  A claim is the writer's own where its nonce is the holder's
+ * and its role the one that made the claim: whoever has only got hold of the nonce is
+ * anybody.  A release or an assertion of a claim that is free or
  * expired raises the fence, whoever makes it; an assertion that raises nothing is
  * none, since each one ends the claim.  Fills *granted_until_us, the fence as it is
  * to be stored.

@@ -386,6 +386,8 @@ private:
 				pending_grant_ = wanted;
 				pending_begun_us_ = begun_us;
 				break;
+			case Written::busy:
+				return retry_soon(problem);
 			case Written::refused:
 				break;
 		}
@@ -477,6 +479,8 @@ private:
 				return show_renewed(known, registry, was_overdue, renewal->is_too_far);
 			case Written::changed:
 				return again;
+			case Written::busy:
+				return retry_soon(problem);
 			case Written::unknown:
 			case Written::refused:
 				break;
@@ -534,6 +538,7 @@ private:
 			case Written::refused:
 				return true;
 			case Written::changed:
+			case Written::busy:
 				break;
 			case Written::unknown:
 				disconnect();
@@ -575,6 +580,9 @@ private:
 				case Written::unknown:
 					show_failure(problem);
 					return false;
+				case Written::busy:
+					/* Later: whoever is in the way keeps nobody from another claim. */
+					return true;
 				case Written::refused:
 					if (!is_refusal_told_)
 						env_.assertion_refused(lost_grant_, problem);
@@ -678,6 +686,13 @@ private:
 	int64_t fail(const Problem &problem) noexcept
 	{
 		show_failure(problem);
+		return retry_pause();
+	}
+
+	/* The registry can be spoken to, but not written just now.  Returns the pause before the next turn. */
+	int64_t retry_soon(const Problem &problem) noexcept
+	{
+		show_trouble({.kind = Trouble::Kind::failure, .problem = &problem});
 		return retry_pause();
 	}
 

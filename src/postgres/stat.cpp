@@ -81,9 +81,18 @@ refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 	}
 }
 
+/* The claim's state.  One whose time begins so far ahead that no call would wait for it gives no ids: it is not held. */
+ClaimState
+shown_state(const RegistryGrant &grant, bool is_ahead, int64 now_us)
+{
+	const ClaimState state = claim_state(grant, now_us);
+
+	return state == ClaimState::held && is_ahead ? ClaimState::suspended : state;
+}
+
 /* node_id, node_source, claim, claim_since, granted_until, problem */
 void
-add_claim(const RegistryGrant &grant, bool is_held, int64 now_us, Row *row)
+add_claim(const RegistryGrant &grant, bool is_held, bool is_ahead, int64 now_us, Row *row)
 {
 	const ServerNode &node = server_node();
 	bool		is_granted = grant.state != ClaimState::none;
@@ -94,10 +103,16 @@ add_claim(const RegistryGrant &grant, bool is_held, int64 now_us, Row *row)
 	row->add_text(node_source_name());
 	if (has_registry())
 	{
-		row->add_text(claim_state_name(claim_state(grant, now_us)));
+		char		problem[sizeof(grant.problem)];
+
+		strlcpy(problem, grant.problem, sizeof(problem));
+		if (problem[0] == '\0' && is_ahead)
+			snprintf(problem, sizeof(problem), "it grants no time before %s, which lies ahead of the clock",
+					 time_text(grant.grant.start_us).text);
+		row->add_text(claim_state_name(shown_state(grant, is_ahead, now_us)));
 		row->add(TimestampTzGetDatum(timestamptz_of(claim_since(grant, now_us))));
 		row->add(TimestampTzGetDatum(timestamptz_of(grant.grant.granted_until_us)), !is_granted);
-		row->add_text(grant.problem[0] != '\0' && may_see_registry() ? grant.problem : nullptr);
+		row->add_text(problem[0] != '\0' && may_see_registry() ? problem : nullptr);
 		return;
 	}
 	row->add_text(is_held ? "held" : "none");
@@ -170,9 +185,11 @@ snowflake_stat(PG_FUNCTION_ARGS)
 		tick_begin_us(layout, static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
 	int64		now_us = server_clock.now_us();
 	RegistryGrant grant = current_grant();
+	bool		is_ahead = has_registry() && !RecoveryInProgress() && grant.grant.start_us > now_us &&
+		generator.clock_failure(grant.grant.start_us) == Failure::behind;
 	Row			row;
 
-	add_claim(grant, is_held, now_us, &row);
+	add_claim(grant, is_held, is_ahead, now_us, &row);
 	row.add_text(refusal(generator, grant.grant.start_us, now_us));
 	row.add_text(layout_text(layout).text);
 	add_newest(newest, now_us, &row);

@@ -527,7 +527,7 @@ private:
  */
 Ran
 run(const Statement &statement, const char *const *values, const Taker &taker, Problem *problem,
-	bool *may_be_committed = nullptr)
+	Written *otherwise = nullptr)
 {
 	if (connection == nullptr)
 	{
@@ -552,13 +552,18 @@ run(const Statement &statement, const char *const *values, const Taker &taker, P
 
 	const Ran	ran = transaction.receive();
 
-	/* The server is being stopped: its commit may have been made, all the same. */
-	if (may_be_committed != nullptr)
+	/* What became of a write that is not done. */
+	if (otherwise != nullptr)
 	{
 		const char *state = transaction.sqlstate();
 
-		*may_be_committed = ran == Ran::lost ||
-			(ran == Ran::refused && (state == nullptr || strncmp(state, "57P", 3) == 0));
+		*otherwise = Written::refused;
+		/* The server is being stopped: its commit may have been made, all the same. */
+		if (ran == Ran::lost || (ran == Ran::refused && (state == nullptr || strncmp(state, "57P", 3) == 0)))
+			*otherwise = Written::unknown;
+		/* lock_not_available */
+		else if (ran == Ran::refused && strcmp(state, "55P03") == 0)
+			*otherwise = Written::busy;
 	}
 	return ran;
 }
@@ -877,13 +882,13 @@ write(Form form, const Claim &before, const Claim &next, int64_t window_us, Prob
 		next.holder.data_directory, since_text.text, until_text.text, window_text.text,
 	};
 	bool		is_written = false;
-	bool		may_be_written = true;
+	Written		otherwise = Written::unknown;
 	const Taker taker = {take_written, &is_written};
-	const Ran	ran = run(write_statement, values, taker, problem, &may_be_written);
+	const Ran	ran = run(write_statement, values, taker, problem, &otherwise);
 
 	if (ran == Ran::done)
 		return is_written ? Written::done : Written::changed;
-	return may_be_written ? Written::unknown : Written::refused;
+	return otherwise;
 }
 
 bool

@@ -175,13 +175,12 @@ form_of(const text *name)
 void
 copy_nonce(char (&nonce)[nonce_digits + 1], const text *given)
 {
-	if (VARSIZE_ANY_EXHDR(given) != nonce_digits)
+	text_to_cstring_buffer(given, nonce, sizeof(nonce));
+	if (VARSIZE_ANY_EXHDR(given) != nonce_digits || strspn(nonce, "0123456789abcdef") != nonce_digits)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid nonce of a holder"),
-				 errdetail("A nonce has %d digits.", nonce_digits)));
-	memcpy(nonce, VARDATA_ANY(given), nonce_digits);
-	nonce[nonce_digits] = '\0';
+				 errdetail("A nonce has %d hexadecimal digits.", nonce_digits)));
 }
 
 /* The error of a write that is not admitted. */
@@ -200,7 +199,8 @@ report_refused(Admission admission, const Claim &known, int64_t expected_generat
 					 errmsg("generation of a claim cannot be followed by the one that is given"),
 					 errdetail("Generation %lld of node number %lld can be followed by those up to %lld, not by %lld.",
 							   static_cast<long long>(expected_generation), node,
-							   static_cast<long long>(expected_generation + longest_generation_step),
+							   static_cast<long long>(std::min(expected_generation, INT64_MAX - longest_generation_step) +
+													  longest_generation_step),
 							   static_cast<long long>(generation))));
 		case Admission::back:
 			ereport(ERROR,
@@ -221,6 +221,12 @@ report_refused(Admission admission, const Claim &known, int64_t expected_generat
 					 errmsg("claim of a living holder cannot be changed by others"),
 					 errdetail("Node number %lld is held by another. While the registry is unsettled, granted_until "
 							   "can be raised, but not as far as %s.", node, wanted.text)));
+		case Admission::other_role:
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("claim of a living holder was made by another role"),
+					 errdetail("Node number %lld can be written by the role that claimed it, by the registry's owner and "
+							   "by superusers, until its holder has not renewed it in time.", node)));
 		case Admission::admitted:
 		case Admission::changed:
 			break;
@@ -363,27 +369,24 @@ snowflake_registry_wrote(PG_FUNCTION_ARGS)
 /*
  * snowflake_registry_admit(form text, node bigint, known_generation bigint, known_holder text, known_alive boolean,
  *		known_from bigint, known_until bigint, me text, expected_generation bigint, generation bigint,
- *		granted_until bigint, furthest_of_others bigint) bigint
+ *		granted_until bigint, furthest_of_others bigint, is_others_role boolean) bigint
  *
  * The fence that a write is to store, by the rules of admit() in core/claim.h; null
  * where the claim is not what the writer has read.  An error where it is refused.
+ * What is known is null where there is no claim; the writer's arguments are not.
  */
 PG_FUNCTION_INFO_V1(snowflake_registry_admit);
 Datum
 snowflake_registry_admit(PG_FUNCTION_ARGS)
 {
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(7) || PG_ARGISNULL(8) || PG_ARGISNULL(9) || PG_ARGISNULL(10))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("argument of a write to a snowflake registry must not be null")));
-
 	const Form	form = form_of(PG_GETARG_TEXT_PP(0));
 	const int64	expected = PG_GETARG_INT64(8);
 	const int64	generation = PG_GETARG_INT64(9);
 	const int64	wanted_until_us = PG_GETARG_INT64(10);
 	const int64	clock_us = wall_clock_ns() / ns_per_us;
 	const Bounds bounds = {clock_us + int64{max_forward_jump_setting()} * us_per_s,
-						   PG_ARGISNULL(11) ? 0 : PG_GETARG_INT64(11)};
+						   PG_ARGISNULL(11) ? 0 : PG_GETARG_INT64(11),
+						   !PG_ARGISNULL(12) && PG_GETARG_BOOL(12)};
 	char		me[nonce_digits + 1];
 	Claim		known = {};
 	int64_t		granted_until_us = 0;

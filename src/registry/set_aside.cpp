@@ -140,6 +140,8 @@ try_once(const Store *store, uint64_t node, int64_t until_us, bool is_only_check
 			case Written::changed:
 				strlcpy(outcome->problem.text, changing_claim, sizeof(outcome->problem.text));
 				return false;
+			case Written::busy:
+				return false;
 			case Written::unknown:
 				*is_connected = false;
 				return false;

@@ -62,3 +62,7 @@ COMMENT ON VIEW snowflake_internal.layout IS 'snowflake_layout()';
 CREATE FUNCTION snowflake_internal.layout_spec(layout text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN (SELECT l.spec FROM @extschema@.snowflake_layout(layout) AS l);
 COMMENT ON FUNCTION snowflake_internal.layout_spec(text) IS 'a layout written out';
+
+CREATE FUNCTION snowflake_internal.layout_max_node(layout text) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN (SELECT l.max_node FROM @extschema@.snowflake_layout(layout) AS l);
+COMMENT ON FUNCTION snowflake_internal.layout_max_node(text) IS 'the greatest node number of a layout';

@@ -9,6 +9,12 @@
  * registry's own rules, in the same file, admit it: granted_until never goes back but
  * by its own holder's release, nor runs further ahead of this server's clock than
  * snowflake.max_forward_jump; and a holder that is alive keeps its number.
+ *
+ * Such a role is not trusted further than that (doc/security.md).  So every text that
+ * comes from it is compared under COLLATE "C", as it may come with a collation under
+ * which all texts are equal; its arguments are checked; and no row is locked for it
+ * that it may not write.  No function waits longer for a lock than its lock_timeout: a
+ * transaction that is left open costs others a moment, not their claims.
  */
 
 CREATE TABLE snowflake_internal.registry_claim (
@@ -16,6 +22,7 @@ CREATE TABLE snowflake_internal.registry_claim (
 	node bigint NOT NULL,
 	generation bigint NOT NULL,			-- grows with each grant, renewal, release and assertion
 	holder text COLLATE "C",			-- a nonce; null: nobody
+	made_by name NOT NULL,				-- the role that wrote it last; where it is held, the holder's.  See registry_is_of()
 	host text NOT NULL,
 	port int NOT NULL,
 	data_directory text NOT NULL,
@@ -66,7 +73,7 @@ SELECT registry_group, node,
 	CASE WHEN holder IS NULL THEN 'free'
 		 WHEN alive_until > pg_catalog.clock_timestamp() THEN 'held'
 		 ELSE 'expired' END AS state,
-	granted_until, host, port, data_directory, since, alive_until, generation
+	granted_until, host, port, data_directory, since, alive_until, generation, made_by
   FROM snowflake_internal.registry_claim;
 COMMENT ON VIEW @extschema@.snowflake_claims IS 'who holds which node number, in the registry in this database';
 
@@ -119,11 +126,39 @@ CREATE FUNCTION snowflake_internal.registry_admit(
 	expected_generation bigint,
 	generation bigint,
 	granted_until bigint,
-	furthest_of_others bigint) RETURNS bigint
+	furthest_of_others bigint,
+	is_others_role boolean) RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_registry_admit' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_internal.registry_admit IS
 	'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_admit FROM PUBLIC;
+
+/*
+ * Unix microseconds, from 0 to far beyond all that is ever granted: a row that somebody has written by hand, with
+ * infinity, say, must not fail those who read all rows.
+ */
+CREATE FUNCTION snowflake_internal.registry_us(moment timestamptz) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN least(greatest(extract(epoch FROM moment) OPERATOR(pg_catalog.*) 1000000::pg_catalog.numeric,
+					  0::pg_catalog.numeric), 9000000000000000000::pg_catalog.numeric)::pg_catalog.int8;
+COMMENT ON FUNCTION snowflake_internal.registry_us(timestamptz) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_us(timestamptz) FROM PUBLIC;
+
+/*
+ * May whoever is logged in write what this role has claimed?  That role may, the registry's owner, and a superuser.
+ * A role that is not there any more (it was renamed, or the registry was restored where it never was) keeps nobody
+ * from a claim: then the holder's nonce decides alone.  By name, as a dump keeps names.
+ */
+CREATE FUNCTION snowflake_internal.registry_is_of(made_by name) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT $1 = session_user OR pg_has_role(session_user, c.relowner, 'MEMBER') OR
+		   NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = $1)
+	  FROM pg_class AS c WHERE c.oid = 'snowflake_internal.registry_claim'::regclass
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_is_of(name) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_is_of(name) FROM PUBLIC;
 
 /* Where the registry is now; when it has settled is for the caller to say. */
 CREATE FUNCTION snowflake_internal.registry_place() RETURNS snowflake_internal.registry_server
@@ -149,7 +184,8 @@ AS $$
 	SELECT least(600000000, greatest(shortest, extract(epoch FROM greatest(claim_window, (
 		SELECT max(c.claim_window) FROM snowflake_internal.registry_claim AS c
 		WHERE c.holder IS NOT NULL AND c.alive_until > (
-			SELECT max(l.alive_until) FROM snowflake_internal.registry_claim AS l WHERE l.holder IS NOT NULL
+			SELECT max(l.alive_until) FROM snowflake_internal.registry_claim AS l
+			WHERE l.holder IS NOT NULL AND isfinite(l.alive_until)
 		) - interval '10 min'))) * 1000000))::bigint
 $$;
 COMMENT ON FUNCTION snowflake_internal.registry_settling(interval, bigint) IS 'for a registry''s own use';
@@ -158,16 +194,22 @@ REVOKE ALL ON FUNCTION snowflake_internal.registry_settling(interval, bigint) FR
 /*
  * Notices that the registry may have forgotten something, and returns for how long it grants nothing anew, and for
  * how long nothing that another held, microseconds; claim_window is the asking server's.
+ *
+ * Whoever notices it first says so when his transaction is committed.  Until then others find the registry unsettled,
+ * in an incarnation 0: they renew what they hold, and what they have read counts no more as soon as he is done.
  */
 CREATE FUNCTION snowflake_internal.registry_unsettled(
 	claim_window interval,
 	OUT unsettled bigint,
-	OUT others_unsettled bigint) RETURNS record
+	OUT others_unsettled bigint,
+	OUT incarnation bigint) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
 AS $$
 #variable_conflict use_column
 DECLARE
+	ask_again_after CONSTANT bigint := 1000000;
 	here snowflake_internal.registry_server;
 	known snowflake_internal.registry_server;
 	memory record;
@@ -195,6 +237,7 @@ BEGIN
 			(known.system_identifier, known.timeline, known.database, known.database_row::text) =
 			(here.system_identifier, here.timeline, here.database, here.database_row::text) AND
 			(known.claims, known.claims_file) = (here.claims, here.claims_file), false);
+		incarnation := known.incarnation;
 		-- ... and has all that it ever committed.
 		is_whole := coalesce(is_here AND known.incarnation = memory.incarnation AND newest >= memory.committed, false);
 		IF is_whole AND known.started_at = here.started_at THEN
@@ -209,7 +252,14 @@ BEGIN
 			others_unsettled := memory.shortest_settling;
 			RETURN;
 		END IF;
-		LOCK TABLE snowflake_internal.registry_server IN SHARE ROW EXCLUSIVE MODE;
+		BEGIN
+			LOCK TABLE snowflake_internal.registry_server IN SHARE ROW EXCLUSIVE MODE;
+		EXCEPTION WHEN lock_not_available THEN
+			unsettled := ask_again_after;
+			others_unsettled := ask_again_after;
+			incarnation := 0;
+			RETURN;
+		END;
 	END LOOP;
 
 	-- From now on, not from the server's start: until now its holders may not have reached it.
@@ -227,20 +277,32 @@ BEGIN
 	END IF;
 	DELETE FROM snowflake_internal.registry_server;
 	INSERT INTO snowflake_internal.registry_server VALUES (here.*);
+	incarnation := here.incarnation;
 	unsettled := greatest(here.settled_at - memory.boot_clock, 0);
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.registry_unsettled IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_unsettled FROM PUBLIC;
 
-/* After the clock was set back, nobody lives longer than its window from now on.  node: null for the whole group. */
+/*
+ * After the clock was set back, nobody lives longer than its window from now on.  node: null for the whole group.
+ * Whoever only reads waits for no row.
+ */
 CREATE FUNCTION snowflake_internal.registry_shorten_lives(registry_group text, node bigint) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + c.claim_window
-	 WHERE c.registry_group = $1 COLLATE "C" AND ($2 IS NULL OR c.node = $2)
-	   AND c.alive_until > clock_timestamp() + c.claim_window
+	WITH late AS MATERIALIZED (
+		SELECT c.node, w.longest
+		  FROM snowflake_internal.registry_claim AS c,
+			   LATERAL (SELECT least(greatest(c.claim_window, interval '0'), interval '10 min')) AS w (longest)
+		 WHERE c.registry_group = $1 COLLATE "C" AND ($2 IS NULL OR c.node = $2)
+		   AND c.alive_until > clock_timestamp() + w.longest
+		   FOR UPDATE OF c SKIP LOCKED
+	)
+	UPDATE snowflake_internal.registry_claim AS c SET alive_until = clock_timestamp() + late.longest
+	  FROM late
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = late.node
 $$;
 COMMENT ON FUNCTION snowflake_internal.registry_shorten_lives(text, bigint) IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_shorten_lives(text, bigint) FROM PUBLIC;
@@ -281,6 +343,7 @@ CREATE FUNCTION snowflake_internal.registry_read(
 	OUT alive boolean) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -291,14 +354,14 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(claim_window);
-	SELECT s.incarnation INTO incarnation FROM snowflake_internal.registry_server AS s;
+	incarnation := wait.incarnation;
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
 	max_forward_jump := snowflake_internal.registry_max_forward_jump();
 	SELECT g.layout INTO layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C";
 	PERFORM snowflake_internal.registry_shorten_lives($1, $2);
 	SELECT c.generation, CASE WHEN c.holder <> me COLLATE "C" THEN 'other' ELSE c.holder END,
 		   c.host, c.port, c.data_directory,
-		   extract(epoch FROM c.since) * 1000000, extract(epoch FROM c.granted_until) * 1000000,
+		   snowflake_internal.registry_us(c.since), snowflake_internal.registry_us(c.granted_until),
 		   c.holder IS NOT NULL AND c.alive_until > clock_timestamp()
 	  INTO generation, holder, host, port, data_directory, since, granted_until, alive
 	  FROM snowflake_internal.registry_claim AS c
@@ -314,13 +377,13 @@ CREATE FUNCTION snowflake_internal.registry_list(registry_group text)
 RETURNS TABLE (node bigint, granted_until bigint, freed bigint, free boolean)
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
 AS $$
 	SELECT snowflake_internal.registry_shorten_lives($1, NULL);
 	-- Those that a holder has left without a word come last: a registry that was started again gives them to nobody
 	-- for a while.
-	SELECT c.node, (extract(epoch FROM c.granted_until) * 1000000)::bigint,
-		   (extract(epoch FROM CASE WHEN c.holder IS NULL THEN c.alive_until
-									ELSE clock_timestamp() END) * 1000000)::bigint,
+	SELECT c.node, snowflake_internal.registry_us(c.granted_until),
+		   snowflake_internal.registry_us(CASE WHEN c.holder IS NULL THEN c.alive_until ELSE clock_timestamp() END),
 		   c.holder IS NULL OR c.alive_until <= clock_timestamp()
 	  FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C"
@@ -338,14 +401,14 @@ AS $$
 DECLARE
 	group_layout text;
 BEGIN
-	-- Nobody could ever use a group whose layout is none.
-	IF NOT EXISTS (SELECT FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C") AND
-		$2 <> snowflake_internal.layout_spec($2) COLLATE "C"
-	THEN
-		RAISE EXCEPTION 'layout of a snowflake registry''s group must be written out'
-			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is "%s".', $2);
+	IF NOT EXISTS (SELECT FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C") THEN
+		-- Nobody could ever use a group whose layout is none.
+		IF $2 <> snowflake_internal.layout_spec($2) COLLATE "C" THEN
+			RAISE EXCEPTION 'layout of a snowflake registry''s group must be written out'
+				USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is "%s".', $2);
+		END IF;
+		INSERT INTO snowflake_internal.registry_group VALUES ($1, $2) ON CONFLICT DO NOTHING;
 	END IF;
-	INSERT INTO snowflake_internal.registry_group VALUES ($1, $2) ON CONFLICT DO NOTHING;
 	SELECT g.layout INTO group_layout FROM snowflake_internal.registry_group AS g
 		WHERE g.registry_group = $1 COLLATE "C";
 	IF group_layout <> $2 COLLATE "C" THEN
@@ -359,10 +422,100 @@ COMMENT ON FUNCTION snowflake_internal.registry_keep_layout(text, text) IS 'for 
 REVOKE ALL ON FUNCTION snowflake_internal.registry_keep_layout(text, text) FROM PUBLIC;
 
 /*
+ * Keeps what one role may write within bounds: numbers that its group's layout has, a million of them, and a thousand
+ * groups.  Asked for numbers that the registry does not know yet.
+ */
+CREATE FUNCTION snowflake_internal.registry_check_room(registry_group text, max_node bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	most_groups CONSTANT bigint := 1000;
+	most_numbers CONSTANT bigint := 1 << 20;
+BEGIN
+	IF EXISTS (SELECT FROM snowflake_internal.registry_claim AS c WHERE c.registry_group = $1 COLLATE "C") THEN
+		IF $2 >= most_numbers AND most_numbers <= (
+			SELECT count(*) FROM snowflake_internal.registry_claim AS c WHERE c.registry_group = $1 COLLATE "C")
+		THEN
+			RAISE EXCEPTION 'group of a snowflake registry has too many node numbers'
+				USING ERRCODE = 'program_limit_exceeded',
+					  DETAIL = format('Group "%s" has %s of them, the most that there can be.', $1, most_numbers);
+		END IF;
+	ELSIF most_groups <= (
+		-- From one group to the next by the index.
+		WITH RECURSIVE found (name) AS (
+			SELECT min(c.registry_group) FROM snowflake_internal.registry_claim AS c
+			UNION ALL
+			SELECT (SELECT min(c.registry_group) FROM snowflake_internal.registry_claim AS c
+					WHERE c.registry_group > f.name)
+			  FROM found AS f WHERE f.name IS NOT NULL
+		)
+		SELECT count(f.name) FROM found AS f)
+	THEN
+		RAISE EXCEPTION 'snowflake registry has too many groups'
+			USING ERRCODE = 'program_limit_exceeded',
+				  DETAIL = format('It has %s of them, the most that there can be.', most_groups),
+				  HINT = 'See the view snowflake_claims.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_check_room(text, bigint) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_check_room(text, bigint) FROM PUBLIC;
+
+/*
+ * The fence that a write is to store; null where the registry may have forgotten something since the claim was read,
+ * or has another one.  known is what it has.  An error where it is refused.
+ */
+CREATE FUNCTION snowflake_internal.registry_fence(
+	known snowflake_internal.registry_claim,
+	form text,
+	node bigint,
+	incarnation bigint,
+	expected_generation bigint,
+	generation bigint,
+	me text,
+	granted_until bigint,
+	claim_window interval) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	wait record;
+	is_alive boolean;
+	furthest_of_others bigint;
+BEGIN
+	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(greatest(claim_window, interval '30s'));
+	-- What was decided before it noticed counts no more.
+	IF incarnation IS DISTINCT FROM wait.incarnation THEN
+		RETURN NULL;
+	END IF;
+	is_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
+	-- What others may tell of a living holder's number goes no further ahead than its own time did when it was granted.
+	IF is_alive AND wait.unsettled > 0 THEN
+		furthest_of_others := snowflake_internal.registry_us(clock_timestamp() + known.claim_window) +
+			greatest(snowflake_internal.registry_us(known.granted_until) -
+					 snowflake_internal.registry_us(known.alive_until), 0);
+	END IF;
+	RETURN snowflake_internal.registry_admit(form, node, known.generation, known.holder, is_alive,
+		snowflake_internal.registry_us(known.granted_from), snowflake_internal.registry_us(known.granted_until),
+		me, expected_generation, generation, granted_until, furthest_of_others,
+		NOT snowflake_internal.registry_is_of(known.made_by));
+END
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_fence IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_fence FROM PUBLIC;
+
+/*
  * Writes a claim where the registry has it in this generation, 0 for none at all, and is the one that was read; false
  * where not.  me is the writing server's nonce, layout its layout.  form is what becomes of the claim: 'claim', the
  * server is granted it, or renews it, and counts as alive for alive_for from now on; 'release', nobody holds it;
  * 'assertion', it stays with its holder, and only granted_until is raised.
+ *
+ * It looks at the claim twice: without a lock, as whoever may not write it must not lock it either, and again under
+ * its lock.  Where another transaction keeps it from that lock for long, nothing is written: the error's SQLSTATE is
+ * lock_not_available, and the server tries again soon.
  */
 CREATE FUNCTION snowflake_internal.registry_write(
 	registry_group text,
@@ -381,88 +534,114 @@ CREATE FUNCTION snowflake_internal.registry_write(
 	alive_for interval) RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
 AS $$
 #variable_conflict use_column
 DECLARE
-	granted_at timestamptz := timestamptz 'epoch' + since * interval '1 microsecond';
-	wait record;
 	window_s double precision := extract(epoch FROM alive_for);
-	furthest_of_others bigint;
-	known_alive boolean;
-	fence_us bigint;
+	is_claim boolean := form = 'claim' COLLATE "C";
+	max_node bigint;
+	granted_at timestamptz;
 	fence timestamptz;
 	number bigint;
 	known snowflake_internal.registry_claim;
 BEGIN
-	IF form = 'claim' COLLATE "C" AND (window_s BETWEEN 1 AND 600) IS NOT TRUE THEN
+	IF num_nulls($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) > 0 THEN
+		RAISE EXCEPTION 'argument of a write to a snowflake registry must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	IF is_claim AND (window_s BETWEEN 1 AND 600) IS NOT TRUE THEN
 		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	IF octet_length(host) > 1024 OR octet_length(data_directory) > 4096 OR octet_length(registry_group) > 1024 THEN
 		RAISE EXCEPTION 'claim names a place that is too long' USING ERRCODE = 'string_data_right_truncation';
 	END IF;
+	IF port NOT BETWEEN 0 AND 65535 THEN
+		RAISE EXCEPTION 'port of a claim''s holder must be from 0 to 65535, not %', port
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	max_node := snowflake_internal.layout_max_node(coalesce(
+		(SELECT g.layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C"), $8));
+	IF node NOT BETWEEN 0 AND max_node THEN
+		RAISE EXCEPTION 'node number of a claim does not fit the layout'
+			USING ERRCODE = 'numeric_value_out_of_range',
+				  DETAIL = format('It is %s; the layout has those from 0 to %s.', node, max_node);
+	END IF;
+	-- These are for people only.
+	granted_at := timestamptz 'epoch' +
+		least(greatest(since, 0), snowflake_internal.registry_us(clock_timestamp())) * interval '1 microsecond';
+	host := regexp_replace(host COLLATE "C", E'[\\x01-\\x1f\\x7f]', '?', 'g');
+	data_directory := regexp_replace(data_directory COLLATE "C", E'[\\x01-\\x1f\\x7f]', '?', 'g');
 	-- Without months and days, which count otherwise where they are added to a time.
-	alive_for := make_interval(secs => CASE WHEN form = 'claim' COLLATE "C" THEN window_s ELSE 0 END);
+	alive_for := make_interval(secs => CASE WHEN is_claim THEN window_s ELSE 0 END);
 
 	SELECT * INTO known FROM snowflake_internal.registry_claim AS c
-	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
-	   FOR UPDATE;
-	-- It may have forgotten something since it was read: what was decided then counts no more.
-	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(greatest(alive_for, interval '30s'));
-	IF incarnation IS DISTINCT FROM (SELECT s.incarnation FROM snowflake_internal.registry_server AS s) THEN
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+	IF snowflake_internal.registry_fence(known, form, node, incarnation, expected_generation, generation, me,
+										 granted_until, alive_for) IS NULL
+	THEN
 		RETURN false;
 	END IF;
-	known_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
 
-	-- What others may tell of a living holder's number goes no further ahead than its own time did when it was granted.
-	IF known_alive AND wait.unsettled > 0 THEN
-		furthest_of_others := extract(epoch FROM clock_timestamp() +
-			greatest(known.granted_until - known.alive_until, interval '0') + known.claim_window) * 1000000;
-	END IF;
-	fence_us := snowflake_internal.registry_admit(form, node, known.generation, known.holder, known_alive,
-		(extract(epoch FROM known.granted_from) * 1000000)::bigint,
-		(extract(epoch FROM known.granted_until) * 1000000)::bigint,
-		me, expected_generation, generation, granted_until, furthest_of_others);
-	IF fence_us IS NULL THEN
-		RETURN false;
-	END IF;
-	fence := timestamptz 'epoch' + fence_us * interval '1 microsecond';
+	-- What it locks it writes, or else lets go at once.
+	BEGIN
+		SELECT * INTO known FROM snowflake_internal.registry_claim AS c
+		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
+		   FOR UPDATE;
+		fence := timestamptz 'epoch' + interval '1 microsecond' *
+			snowflake_internal.registry_fence(known, form, node, incarnation, expected_generation, generation, me,
+											  granted_until, alive_for);
+		IF fence IS NULL THEN
+			RAISE SQLSTATE 'SF0NO';
+		END IF;
+		IF is_claim THEN
+			PERFORM snowflake_internal.registry_keep_layout($1, $8);
+		END IF;
+		IF expected_generation = 0 THEN
+			PERFORM snowflake_internal.registry_check_room($1, max_node);
+		END IF;
 
-	IF form = 'claim' COLLATE "C" THEN
-		PERFORM snowflake_internal.registry_keep_layout($1, $8);
-	END IF;
-
-	number := snowflake_internal.registry_number();
-	IF expected_generation = 0 THEN
-		INSERT INTO snowflake_internal.registry_claim
-		VALUES ($1, $2, $6, CASE WHEN form = 'claim' COLLATE "C" THEN me END, $9, $10, $11, granted_at,
-				timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number)
-		ON CONFLICT DO NOTHING;
-	ELSIF form = 'claim' COLLATE "C" THEN
-		UPDATE snowflake_internal.registry_claim AS c
-		   SET (generation, holder, host, port, data_directory, since,
-				granted_from, granted_until,
-				alive_until, claim_window, write_number) =
-			   ($6, me, $9, $10, $11, granted_at,
-				CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
-				clock_timestamp() + alive_for, alive_for, number)
-		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
-	ELSIF form = 'release' COLLATE "C" THEN
-		UPDATE snowflake_internal.registry_claim AS c
-		   SET (generation, holder, host, port, data_directory, granted_until, alive_until, write_number) =
-			   ($6, NULL, '', 0, '', fence, clock_timestamp(), number)
-		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
-	ELSE
-		-- What was told stays: the holder's release goes no further back than that.
-		UPDATE snowflake_internal.registry_claim AS c
-		   SET (generation, granted_from, granted_until, write_number) =
-			   ($6, greatest(c.granted_from, fence), fence, number)
-		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
-	END IF;
-	-- Another may have been faster to insert it.
-	IF NOT FOUND THEN
-		RETURN false;
-	END IF;
+		number := snowflake_internal.registry_number();
+		IF expected_generation = 0 THEN
+			INSERT INTO snowflake_internal.registry_claim
+			VALUES ($1, $2, $6, CASE WHEN is_claim THEN me END, session_user, $9, $10, $11, granted_at,
+					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number)
+			ON CONFLICT DO NOTHING;
+		ELSIF is_claim THEN
+			UPDATE snowflake_internal.registry_claim AS c
+			   SET (generation, holder, made_by, host, port, data_directory, since,
+					granted_from, granted_until,
+					alive_until, claim_window, write_number) =
+				   ($6, me, session_user, $9, $10, $11, granted_at,
+					CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
+					clock_timestamp() + alive_for, alive_for, number)
+			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+		ELSIF form = 'release' COLLATE "C" THEN
+			UPDATE snowflake_internal.registry_claim AS c
+			   SET (generation, holder, made_by, host, port, data_directory, granted_until, alive_until, write_number) =
+				   ($6, NULL, session_user, '', 0, '', fence, clock_timestamp(), number)
+			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+		ELSE
+			-- What was told stays: the holder's release goes no further back than that.
+			UPDATE snowflake_internal.registry_claim AS c
+			   SET (generation, granted_from, granted_until, write_number) =
+				   ($6, greatest(c.granted_from, fence), fence, number)
+			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+		END IF;
+		-- Another may have been faster to insert it.
+		IF NOT FOUND THEN
+			RAISE SQLSTATE 'SF0NO';
+		END IF;
+	EXCEPTION
+		WHEN SQLSTATE 'SF0NO' THEN
+			RETURN false;
+		WHEN lock_not_available THEN
+			RAISE EXCEPTION 'claim is being written by another transaction, which is still open'
+				USING ERRCODE = 'lock_not_available',
+					  DETAIL = format('It is that on node number %s of group "%s".', $2, $1),
+					  HINT = 'See pg_stat_activity in the registry''s database for a transaction that was left open.';
+	END;
 	PERFORM snowflake_internal.registry_wrote(number);
 	RETURN true;
 END
@@ -475,6 +654,7 @@ REVOKE ALL ON FUNCTION snowflake_internal.registry_write FROM PUBLIC;
 CREATE FUNCTION @extschema@.snowflake_registry_settle() RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
 AS $$
 BEGIN
 	PERFORM snowflake_internal.registry_unsettled(interval '1s');
@@ -493,6 +673,7 @@ CREATE FUNCTION @extschema@.snowflake_registry_repair(registry_group text, node 
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
 AS $$
 DECLARE
 	most_generations CONSTANT bigint := 1::bigint << 62;
@@ -503,6 +684,7 @@ BEGIN
 		RAISE EXCEPTION 'granted_until of a claim must be a time from 1970 on, and not far ahead'
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', $3);
 	END IF;
+	PERFORM snowflake_internal.registry_shorten_lives($1, $2);
 	-- The number is drawn when nobody else can write the row any more.
 	SELECT * INTO known FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
@@ -524,9 +706,10 @@ BEGIN
 	-- Whoever has read the claim before must fail to write it, unless all generations are used up: then it begins
 	-- anew, above the first, which is that of a number that was set aside.
 	UPDATE snowflake_internal.registry_claim AS c
-	   SET (generation, holder, host, port, data_directory, granted_until, alive_until, claim_window, write_number) =
+	   SET (generation, holder, made_by, host, port, data_directory, granted_until, alive_until, claim_window,
+			write_number) =
 		   (CASE WHEN c.generation < most_generations THEN c.generation + 2 ELSE 2 END,
-			NULL, '', 0, '', $3, clock_timestamp(), interval '0', number)
+			NULL, session_user, '', 0, '', $3, clock_timestamp(), interval '0', number)
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 	PERFORM snowflake_internal.registry_wrote(number);
 END
@@ -542,6 +725,7 @@ REVOKE ALL ON FUNCTION @extschema@.snowflake_registry_repair(text, bigint, times
 CREATE FUNCTION @extschema@.snowflake_registry_forget_layout(registry_group text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
 AS $$
 DECLARE
 	holder record;

@@ -9,7 +9,8 @@
  * and the keeper of src/core/keeper.h, which takes its turns at any time.  The registry compares and swaps, as
  * ZooKeeper does, or looks at each write by admit() in the same file, as
  * src/sql/registry.sql does.  It may hold any holder for dead at any moment; a
- * request may be lost, or come late, and so may its answer; and it may go back to
+ * request may be lost, or come late, and so may its answer; another transaction may be
+ * in the way of a write; and it may go back to
  * what it was before, which it notices by its memory alone.  A server may crash
  * whole, or all its processes but the postmaster.
  *
@@ -61,6 +62,7 @@ struct Coverage
 	int64_t		adopted;
 	int64_t		late;
 	int64_t		refused;
+	int64_t		busy;
 	int64_t		out_of_bounds;
 	int64_t		crashes;
 	int64_t		process_crashes;
@@ -876,6 +878,12 @@ KeeperWorld::write_once(Form form, const Claim &before, const Claim &next) noexc
 		restart_registry();
 		return Written::unknown;
 	}
+	/* Nothing is written, and the server is told so. */
+	if (!registry.by_version && happens(20))
+	{
+		coverage.busy++;
+		return Written::busy;
+	}
 	written = registry.write(form, server_->me, before, next, window_us, true);
 	Fiber::pause();
 	if (is_cut_off(*server_) || happens(12))
@@ -896,9 +904,12 @@ KeeperWorld::write(Form form, const Claim &before, const Claim &next, Problem *)
 	coverage.releases += form == Form::release && written == Written::done;
 	if (written == Written::refused)
 		excuse_out_of_bounds(form == Form::assertion ? server_->lost_episode : server_->episode);
-	server_->is_unheard |= written == Written::unknown || written == Written::changed;
+
+	const bool	is_to_be_repeated = written == Written::changed || written == Written::busy;
+
+	server_->is_unheard |= written == Written::unknown || is_to_be_repeated;
 	if (form == Form::assertion)
-		server_->is_assertion_unheard = written == Written::changed;
+		server_->is_assertion_unheard = is_to_be_repeated;
 	return written;
 }
 
@@ -1838,7 +1849,7 @@ main(int argc, char **argv)
 		   "%" PRId64 " with a torn record; %" PRId64 " clean stops\n",
 		   c.crashes, c.process_crashes, c.gone_on, c.torn, c.stops);
 	printf("%" PRId64 " registries restarted, %" PRId64 " restored, %" PRId64 " noticed, %" PRId64 " settled; "
-		   "%" PRId64 " writes refused, %" PRId64 " grants excused, %" PRId64 " for the bounds of what may be told\n",
-		   c.restarts, c.restores, c.noticed, c.settled, c.refused, c.excused, c.out_of_bounds);
+		   "%" PRId64 " writes refused, %" PRId64 " put off, %" PRId64 " grants excused, %" PRId64 " for the bounds of what may be told\n",
+		   c.restarts, c.restores, c.noticed, c.settled, c.refused, c.busy, c.excused, c.out_of_bounds);
 	return 0;
 }

@@ -178,7 +178,7 @@ $one->take(100);
 $one->stop;
 $registry->safe_psql('postgres', q{UPDATE snowflake_internal.registry_claim SET granted_until = now() + interval '50 min' WHERE node = 7 AND registry_group = 'default'});
 $one->start;
-$one->held;
+$one->wait_for_state('suspended');
 $one->refuses('SELECT snowflake_nextval()', qr/clock is behind the snowflake ids\n.*HINT: .*snowflake_registry_repair\(\) while this server is stopped/s, 'a fence far ahead');
 $one->stop;
 $registry->safe_psql('postgres', q{SELECT snowflake_registry_repair('default', 7, now())});

@@ -737,6 +737,7 @@ TEST(Admit, lets_a_generation_grow_and_no_further_than_it_must)
 			EXPECT_EQ(Admitting(form, known, me, 4, 4 + longest_generation_step, 701).admission, Admission::admitted);
 			EXPECT_EQ(Admitting(form, known, me, 4, 5 + longest_generation_step, 701).admission, Admission::bad_generation);
 			EXPECT_EQ(Admitting(form, known, me, 4, INT64_MAX, 701).admission, Admission::bad_generation);
+			EXPECT_EQ(Admitting(form, claim_of(me, -4, 700, true), me, -4, INT64_MAX, 701).admission, Admission::bad_generation);
 		}
 	}
 }
@@ -846,6 +847,31 @@ TEST(Admit, no_fence_further_ahead_than_the_registry_grants)
 	}
 }
 
+TEST(Admit, no_write_of_a_living_holders_claim_by_another_role_that_has_its_nonce)
+{
+	constexpr Bounds bounds = {furthest, furthest_of_others, true};
+
+	for (Form form : all_forms)
+		for (int64_t wanted : {600, 700, 800})
+			EXPECT_EQ(Admitting(form, own_claim, me, 4, 5, wanted, bounds).admission, Admission::other_role);
+	EXPECT_EQ(Admitting(Form::claim, own_claim, me, 3, 5, 800, bounds).admission, Admission::changed);
+}
+
+TEST(Admit, another_role_like_anybody_where_the_holder_is_not_alive)
+{
+	constexpr Bounds bounds = {furthest, furthest_of_others, true};
+	Claim		known = claim_of(me, 4, 700, false);
+
+	known.granted_from_us = 500;
+	EXPECT_EQ(Admitting(Form::claim, known, me, 4, 5, 800, bounds).until, 800);
+	EXPECT_EQ(Admitting(Form::assertion, known, me, 4, 5, 800, bounds).until, 800);
+	EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 600, bounds).admission, Admission::admitted);
+	EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 600, bounds).until, 700);
+	for (const Claim &free : {free_claim, expired_claim, unknown_claim})
+		EXPECT_EQ(Admitting(Form::claim, free, me, free.generation, free.generation + 1, 800, bounds).admission,
+				  Admission::admitted);
+}
+
 /* Whatever servers write, in whatever order, with whatever wrong ideas. */
 TEST(Admit, keeps_what_must_hold)
 {
@@ -861,7 +887,8 @@ TEST(Admit, keeps_what_must_hold)
 		const Holder &writer = *writers[up_to(1)];
 		const Form	form = all_forms[up_to(2)];
 		const bool	is_settled = up_to(1) == 0;
-		const Bounds bounds = {up_to(1200), is_settled ? 0 : up_to(1200)};
+		const bool	is_others_role = up_to(3) == 0;
+		const Bounds bounds = {up_to(1200), is_settled ? 0 : up_to(1200), is_others_role};
 		const int64_t expected = up_to(3) == 0 ? up_to(7) : known.generation;
 		const int64_t generation = up_to(9) == 0 ? expected + longest_generation_step + up_to(2) - 1 : expected + up_to(4) - 1;
 		const int64_t wanted = up_to(1300);
@@ -871,7 +898,7 @@ TEST(Admit, keeps_what_must_hold)
 			continue;
 		admitted[static_cast<int>(form)]++;
 
-		const bool	is_own = known.holder.is(writer);
+		const bool	is_own = known.holder.is(writer) && !is_others_role;
 		const bool	is_living_others = known.is_alive && !known.holder.is_nobody() && !is_own;
 
 		ASSERT_EQ(known.generation, expected);
@@ -891,6 +918,7 @@ TEST(Admit, keeps_what_must_hold)
 		/* A living holder keeps its claim; others raise it while the registry is unsettled, and within bounds. */
 		if (is_living_others)
 		{
+			ASSERT_FALSE(known.holder.is(writer));
 			ASSERT_EQ(form, Form::assertion);
 			ASSERT_GT(admitting.until, known.granted_until_us);
 			ASSERT_LE(admitting.until, std::max(known.granted_until_us, is_settled ? 0 : bounds.furthest_of_others_us));

@@ -317,6 +317,32 @@ TEST_F(Keeping, publishes_no_renewal_without_an_answer)
 	}
 }
 
+TEST_F(Keeping, tries_again_soon_where_another_write_is_not_done_and_stays_connected)
+{
+	turn();
+
+	const int64_t granted = world.published.granted_until_us;
+
+	for (int i = 0; i < 3; i++)
+	{
+		world.answers = {Written::busy};
+		EXPECT_EQ(next_turn(), (Words{"read", "write"}));
+		EXPECT_EQ(world.state, ClaimState::suspended);
+		EXPECT_EQ(world.published.granted_until_us, granted);
+		EXPECT_TRUE(keeper.is_claimed());
+	}
+	EXPECT_TRUE(contains(next_turn(), "publish"));
+	EXPECT_EQ(world.state, ClaimState::held);
+}
+
+TEST_F(Keeping, releases_where_another_write_was_in_the_way)
+{
+	turn();
+	world.answers = {Written::busy, Written::busy};
+	keeper.release();
+	EXPECT_TRUE(row().holder.is_nobody());
+}
+
 /* A grant was asked for, and made, but the answer was missing. */
 struct Unanswered : Keeping
 {
@@ -559,6 +585,19 @@ TEST_F(Lost, claim_whose_assertion_is_refused_keeps_nobody_from_another)
 	EXPECT_EQ(world.published.generation, 3);
 	EXPECT_EQ(world.refusals, 1);
 	EXPECT_EQ(row().granted_until_us, start_of_time);
+	next_turn();
+	EXPECT_FALSE(keeper.is_assertion_due());
+	EXPECT_EQ(row().granted_until_us, went);
+}
+
+TEST_F(Lost, claim_whose_row_is_being_written_keeps_nobody_from_another)
+{
+	world.is_automatic = true;
+	world.answers = {Written::busy};
+	next_turn();
+	EXPECT_TRUE(keeper.is_claimed());
+	EXPECT_TRUE(keeper.is_assertion_due());
+	EXPECT_EQ(world.state, ClaimState::held);
 	next_turn();
 	EXPECT_FALSE(keeper.is_assertion_due());
 	EXPECT_EQ(row().granted_until_us, went);

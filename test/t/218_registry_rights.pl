@@ -1,0 +1,369 @@
+# Whoever may call the registry's three functions, and wants more than that gives: by a collation under which all texts
+# are equal, a nonce of another role's, a transaction that is left open, arguments and rows that no server writes.
+# doc/security.md says what holds.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Holder;
+use Snowflake::Ledger;
+use Snowflake::Registry;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $ledger = Snowflake::Ledger->new;
+my $registry = Snowflake::Registry->new('registry');
+
+$registry->init;
+$registry->start;
+$registry->safe_psql('postgres', q{CREATE ROLE intruder LOGIN;
+	GRANT EXECUTE ON FUNCTION snowflake_internal.registry_read, snowflake_internal.registry_list, snowflake_internal.registry_write TO intruder});
+
+my ($one, $two) = map { Snowflake::Holder->new($_, registry => $registry, ledger => $ledger) } qw(one two);
+
+$_->init foreach $one, $two;
+$one->configure('snowflake.node_id' => 7, 'snowflake.layout' => 'game', 'snowflake.claim_window' => '30s');
+$one->begin;
+is($one->held, 7, 'a number is held');
+$one->take(100);
+
+my $nonce = $registry->value(q{holder FROM snowflake_internal.registry_claim WHERE node = 7});
+my $guess = '5' x 32;
+
+# Nothing here is to wait for long; what does ends with another error than the one that is expected.
+sub command
+{
+	my ($role, @statements) = @_;
+
+	return [ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $registry->connstr('postgres') . " user=$role",
+		map { ('-c', $_) } q{SET statement_timeout = '30s'}, @statements ];
+}
+
+sub answer
+{
+	my ($role, @statements) = @_;
+	my ($out, $err) = run_command(command($role, @statements));
+
+	return $err eq '' ? $out : $err;
+}
+
+# A write of what is read in the same statement.
+sub written
+{
+	my (%given) = @_;
+	my %write = (registry_group => q{'default'}, node => 7, form => q{'claim'}, incarnation => 'r.incarnation', expected => 'coalesce(r.generation, 0)',
+		generation => 'coalesce(r.generation, 0) + 1', me => "'$guess'", layout => 'coalesce(r.layout, l.spec)', host => q{'elsewhere'}, port => 1,
+		data_directory => q{'/data'}, since => 'r.clock', granted_until => 'greatest(r.granted_until, r.clock)', alive_for => q{interval '10 s'}, %given);
+	my $arguments = join ', ', @write{qw(registry_group node form incarnation expected generation me layout host port data_directory since granted_until alive_for)};
+
+	return qq{SELECT snowflake_internal.registry_write($arguments)
+		FROM (SELECT 'timestamp:38 server:20 sequence:5 tick:10ms epoch:2025-01-01'::text AS spec) AS l,
+			 snowflake_internal.registry_read('default', 7, '$guess', '1s') AS mine,
+			 snowflake_internal.registry_read(} . ($write{read_group} // $write{registry_group}) . ', ' . ($write{read_node} // $write{node}) . qq{, '$guess', '1s') AS r};
+}
+
+sub refused
+{
+	my ($pattern, $name, %given) = @_;
+
+	like(answer('intruder', written(%given)), $pattern, $name);
+	return;
+}
+
+# The holder asks at once, and its claim is renewed whatever the intruder holds open.
+sub renews
+{
+	my ($name) = @_;
+	my $generation = $registry->claim(7, 'generation');
+
+	foreach (1 .. 2)
+	{
+		$one->reload;
+		$registry->wait_for_claim(7, "generation > $generation");
+		$generation = $registry->claim(7, 'generation');
+	}
+	$one->take(10);
+	is($one->stat(q{claim || ' ' || node_id}), 'held 7', "$name: the holder renews its claim");
+	return;
+}
+
+# A session of the intruder's that runs these statements and stays in its transaction.
+sub left_open
+{
+	my (@statements) = @_;
+	my $session = $registry->background_psql('postgres', on_error_stop => 0, extra_params => [ '-U', 'intruder' ]);
+	my @answers = map { scalar $session->query($_) } 'BEGIN', @statements;
+
+	return ($session, @answers[ 1 .. $#answers ]);
+}
+
+sub end
+{
+	my ($session) = @_;
+
+	$session->query('ROLLBACK');
+	$session->quit;
+	return;
+}
+
+#
+# A collation under which another text is equal to the holder's nonce, to a group's name, to a form.
+#
+
+my @collations = ([ 'without case', q{locale = 'und-u-ks-level1'}, uc $nonce ]);
+
+# With rules: any nonce that one makes up.
+push @collations, [ 'of equal digits', q{locale = 'und', rules = '&0 = 1 = 2 = 3 = 4 = 5 = 6 = 7 = 8 = 9 = a = b = c = d = e = f'}, $guess ]
+  if $registry->pg_version >= 16;
+foreach my $collation (@collations)
+{
+	my ($name, $options, $equal) = @$collation;
+	my $create = "CREATE COLLATION pg_temp.same (provider = icu, $options, deterministic = false)";
+	my $domain = 'CREATE DOMAIN pg_temp.same_text AS text COLLATE pg_temp.same';
+
+	is(answer('intruder', $create, "SELECT '$equal' = '$nonce' COLLATE pg_temp.same"), 't', "a collation $name: it is the holder's nonce");
+	foreach my $way ("'$equal' COLLATE pg_temp.same", "'$equal'::pg_temp.same_text", "lower('" . uc($equal) . "' COLLATE pg_temp.same)")
+	{
+		next if $way =~ /^lower/ && $equal ne $guess;
+		is(answer('intruder', $create, $domain, "SELECT holder FROM snowflake_internal.registry_read('default', 7, $way, '1s')"), 'other', "a collation $name: read tells nobody the nonce: $way");
+		foreach my $form (qw(claim release assertion))
+		{
+			like(answer('intruder', $create, $domain, written(me => $way, form => "'$form'", granted_until => $form eq 'release' ? 0 : 'r.granted_until + 1')),
+				qr/^f$|claim of a living holder|invalid nonce/, "a collation $name: no $form: $way");
+		}
+	}
+	is(answer('intruder', $create, "SELECT generation IS NULL AND layout IS NULL FROM snowflake_internal.registry_read('DEFAULT' COLLATE pg_temp.same, 7, '$guess', '1s')"), 't', "a collation $name: another group's name");
+	is(answer('intruder', $create, "SELECT count(*) FROM snowflake_internal.registry_list('DEFAULT' COLLATE pg_temp.same)"), 0, "a collation $name: another group's list");
+	like(answer('intruder', $create, written(form => q{'CLAIM' COLLATE pg_temp.same}, alive_for => q{interval '1000 years'})), qr/invalid form of a write/, "a collation $name: another form");
+	renews("a collation $name");
+}
+
+# Whatever it plants where it may.
+is(answer('intruder', q{CREATE FUNCTION pg_temp.same(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'},
+		'CREATE OPERATOR pg_temp.= (FUNCTION = pg_temp.same, LEFTARG = text, RIGHTARG = text)', 'CREATE OPERATOR pg_temp.<> (FUNCTION = pg_temp.same, LEFTARG = text, RIGHTARG = text)',
+		q{CREATE FUNCTION pg_temp.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT 'infinity'::timestamptz $$},
+		q{CREATE FUNCTION pg_temp.pg_has_role(name, oid, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'},
+		'CREATE TEMP VIEW pg_class AS SELECT 10::oid AS relowner', 'CREATE TEMP VIEW pg_roles AS SELECT NULL::name AS rolname', 'SET search_path = pg_temp, pg_catalog',
+		"SELECT holder FROM snowflake_internal.registry_read('default', 7, '$guess', '1s')"), 'other', 'planted functions and operators: read tells nobody the nonce');
+is(answer('intruder', 'CREATE TEMP VIEW pg_class AS SELECT 10::oid AS relowner', 'CREATE TEMP VIEW pg_roles AS SELECT NULL::name AS rolname', 'SET search_path = pg_temp, pg_catalog',
+		written(me => "'$nonce'")) =~ s/\n.*//sr, 'ERROR:  claim of a living holder was made by another role', 'planted views: the role is not the holder\'s');
+
+#
+# A nonce that another role has got hold of, from a backup, say.
+#
+
+foreach my $form (qw(claim release assertion))
+{
+	refused(qr/claim of a living holder was made by another role/, "another role with the nonce: $form", me => "'$nonce'", form => "'$form'", granted_until => 'r.granted_until + 1');
+}
+is($registry->claim(7, 'made_by'), 'keeper', 'the claim is the role\'s that made it');
+renews('another role with the nonce');
+is($registry->safe_psql('postgres', written(me => "'$nonce'", expected => 'r.generation - 1')), 'f', 'a superuser is not refused for the role');
+
+# A role that is renamed; one that is not there where the registry was restored.
+$registry->safe_psql('postgres', 'ALTER ROLE keeper RENAME TO guardian; CREATE ROLE keeper');
+like(answer('guardian', written(me => "'$nonce'", granted_until => 'r.granted_until + 1')), qr/made by another role/, 'another role has the name');
+$registry->safe_psql('postgres', 'DROP ROLE keeper');
+$registry->safe_psql('postgres', 'ALTER ROLE guardian RENAME TO keeper');
+renews('the role was renamed twice');
+$registry->safe_psql('postgres', q{UPDATE snowflake_internal.registry_claim SET made_by = 'nobody here' WHERE node = 7});
+renews('the role that made the claim is not there');
+is($registry->claim(7, 'made_by'), 'keeper', 'the role that made the claim is not there: the one that renews it takes its place');
+
+#
+# Transactions that are left open.
+#
+
+foreach my $form (qw(claim release assertion))
+{
+	my ($session, undef, $written) = left_open('SAVEPOINT s', written(form => "'$form'", granted_until => 'r.granted_until + 1'), $form eq 'claim' ? () : 'ROLLBACK TO s');
+
+	is($written, $form eq 'claim' ? 'f' : '', "a $form in a transaction that is left open: not written");
+	renews("a $form in a transaction that is left open");
+	end($session);
+}
+
+my $busy = qr/ERROR: .*claim is being written by another transaction, which is still open\nDETAIL: .*\nHINT: .*pg_stat_activity/;
+
+foreach my $case ([ 'a number', registry_group => q{'default'}, 9, 9 ], [ 'a group', registry_group => q{'fresh'}, 0, 1 ])
+{
+	my ($name, undef, $group, $its, $others) = @$case;
+	my ($session, $written) = left_open(written(registry_group => $group, node => $its));
+
+	is($written, 't', "$name in a transaction that is left open: claimed");
+	like(answer('keeper', written(registry_group => $group, node => $others, me => "'" . '6' x 32 . "'")), $busy, "$name in a transaction that is left open: others do not wait for it");
+	like(answer($registry->value('current_user'), q{SELECT "Our ids".snowflake_registry_forget_layout('default')}), qr/canceling statement due to lock timeout/,
+		"$name in a transaction that is left open: nor does the owner, and nobody behind him");
+	renews("$name in a transaction that is left open");
+	end($session);
+}
+
+# Rows that are locked by whomever, and count as alive for too long, as after the clock was set back.
+answer('keeper', written(node => 5));
+$registry->safe_psql('postgres', q{UPDATE snowflake_internal.registry_claim SET alive_until = now() + interval '1 h' WHERE node = 5});
+
+my $owner = $registry->background_psql('postgres');
+
+$owner->query_safe('BEGIN; SELECT FROM snowflake_internal.registry_claim WHERE node = 5 FOR UPDATE');
+is(answer('keeper', q{SELECT string_agg(node::text, ',') FROM snowflake_internal.registry_list('default')}), '5,7', 'a row that is locked: the list waits for nobody');
+is(answer('keeper', "SELECT holder FROM snowflake_internal.registry_read('default', 5, '$guess', '1s')"), $guess, 'a row that is locked: nor does a read');
+like(answer('keeper', written(node => 5)), $busy, 'a row that is locked: a write not for long');
+$owner->query_safe('ROLLBACK');
+$owner->quit;
+is(answer('keeper', q{SELECT count(*) FROM snowflake_internal.registry_list('default')}), 2, 'a row that was locked');
+is($registry->claim(5, q{alive_until < now() + interval '11 s'}), 't', 'a row that was locked: its holder lives no longer than its window');
+
+# The first to ask after a start of the registry says that it was started, and leaves that open.
+$one->suspend_keeper;
+$registry->restart;
+
+my ($session) = left_open("SELECT clock FROM snowflake_internal.registry_read('default', 7, '$guess', '1s')");
+
+$one->resume_keeper;
+renews('a registry that was started: the first to ask leaves it open');
+is(answer('keeper', "SELECT unsettled > 0 AND incarnation = 0 FROM snowflake_internal.registry_read('default', 9, '$guess', '1s')"), 't', 'a registry that was started: others find it unsettled');
+is(answer('keeper', written(node => 9)), 't', 'a registry that was started: who claims what he needs all the same is not kept from it');
+end($session);
+renews('a registry that was started: he is gone');
+is(answer('keeper', "SELECT incarnation > 0 FROM snowflake_internal.registry_read('default', 99, '$guess', '1s')"), 't', 'a registry that was started: it knows where it is');
+
+#
+# Arguments that no server gives.
+#
+
+$registry->settle;
+refused(qr/ERROR: .*argument of a write to a snowflake registry must not be null/, "null: $_", node => 11, $_ => 'NULL',
+	$_ eq 'registry_group' ? (read_group => q{'default'}) : $_ eq 'node' ? (read_node => 11) : ())
+  foreach qw(registry_group node form incarnation expected generation me layout host port data_directory since granted_until alive_for);
+refused(qr/ERROR: .*node number of a claim does not fit the layout\nDETAIL: .*It is $_; the layout has those from 0 to 1048575/, "node $_", node => $_)
+  foreach -1, 1048576, 9223372036854775807;
+refused(qr/ERROR: .*node number of a claim does not fit the layout/, "$_ of a node that is none", node => -1, form => "'$_'") foreach qw(release assertion);
+refused(qr/ERROR: .*claim window must be from 1 s to 10 min/, "alive for $_", node => 11, alive_for => "interval '$_'")
+  foreach '0', '-1 s', '999 ms', '11 min', '1000 years', '12000 mon -360000 days 5 s';
+refused(qr/ERROR: .*port of a claim's holder must be from 0 to 65535, not $_/, "port $_", node => 11, port => $_) foreach -1, 65536, 2147483647;
+refused(qr/ERROR: .*claim names a place that is too long/, "a $_ of 5000 bytes", node => 11, $_ => q{repeat('x', 5000)}, read_group => q{'default'})
+  foreach qw(registry_group host data_directory);
+refused(qr/ERROR: .*invalid nonce of a holder/, "a nonce $_", node => 11, me => $_) foreach q{'other'}, q{''}, q{repeat('x', 32)}, q{repeat('A', 32)}, q{repeat('5', 33)}, q{repeat('5', 100000)};
+refused(qr/ERROR: .*granted_until of a claim cannot (go back|lie so far ahead)/, "granted until $_", node => 11, granted_until => $_)
+  foreach -1, '(-9223372036854775808)', 9223372036854775807, 'r.clock + 3700000000';
+refused(qr/ERROR: .*generation of a claim cannot be followed/, "generation $_", node => 11, generation => $_) foreach -1, 0, '(-9223372036854775808)', 9223372036854775807;
+refused(qr/^f$/, "expected generation $_", node => 11, expected => $_, generation => 9223372036854775807) foreach -1, '(-9223372036854775808)', 9223372036854775806;
+refused(qr/ERROR: .*invalid snowflake layout/, 'no layout', registry_group => q{'none'}, node => 0, layout => q{'nonsense'}, form => "'$_'") foreach qw(claim release assertion);
+
+# What is for people only may be wrong, but is shown as it should be.
+foreach my $since ('(-9223372036854775808)', 9223372036854775807)
+{
+	is(answer('intruder', written(node => 12, since => $since, host => q{E'one\nLOG:  two\x1b[31m'}, data_directory => q{E'/data\r\x7f'})), 't', "a claim since $since");
+	is($registry->claim(12, q{isfinite(since) AND since BETWEEN 'epoch' AND clock_timestamp(), host, data_directory}), 't|one?LOG:  two?[31m|/data??', "a claim since $since: as it is shown");
+}
+
+#
+# One row that somebody has spoilt fails nobody else.
+#
+
+my @spoilt = (
+	q{1, 1, NULL, 'infinity', 'infinity', 'infinity', '10 s'},
+	q{2, 9223372036854775807, repeat('5', 32), '294276-12-31', 'infinity', 'infinity', '178000000 years'},
+	q{3, 1, repeat('5', 32), '-infinity', '4713-01-01 BC', '-infinity', '-178000000 years'},
+	q{-4, -9223372036854775808, repeat('5', 32), now(), now(), '294276-12-31', '0'},
+	q{9223372036854775807, 1, 'not a nonce at all, and longer than one', '1950-01-01', now(), now(), '10 s'});
+
+foreach my $row (@spoilt)
+{
+	my ($node, $generation, $holder, $until, $since, $alive, $window) = $row =~ /^(-?\d+), (-?\d+), ('.*one'|\w+(?:\([^)]*\))?), (\S+), (.*), (.*), ('[^']*')$/ or die $row;
+
+	$registry->safe_psql('postgres', qq{INSERT INTO snowflake_internal.registry_claim (registry_group, node, generation, holder, made_by, host, port, data_directory, since, granted_from, granted_until, alive_until, claim_window, write_number)
+		VALUES ('spoilt', $node, $generation, $holder, 'nobody', '', -1, '', $since, $until, $until, $alive, $window, 0)});
+}
+is(answer('keeper', q{SELECT count(*), bool_and(granted_until BETWEEN 0 AND 9000000000000000000) FROM snowflake_internal.registry_list('spoilt')}), scalar(@spoilt) . '|t', 'spoilt rows: the list has them all');
+is($registry->value(q{count(*) FROM (SELECT * FROM snowflake_claims OFFSET 0) AS c WHERE registry_group = 'spoilt'}), scalar @spoilt, 'spoilt rows: so has the view');
+is(answer('keeper', "SELECT count(r.clock) FROM (VALUES (1), (2), (3), (-4), (9223372036854775807)) AS n (node), snowflake_internal.registry_read('spoilt', n.node, '$guess', '1s') AS r"), scalar @spoilt, 'spoilt rows: they can be read');
+is(answer('keeper', written(registry_group => q{'spoilt'}, node => 0)), 't', 'spoilt rows: other numbers can be claimed');
+is(answer('keeper', written(registry_group => q{'spoilt'}, node => 0, form => q{'release'})), 't', 'spoilt rows: and released');
+$registry->safe_psql('postgres', q{SELECT snowflake_registry_repair('spoilt', node, now()) FROM generate_series(0, 1) AS node});
+is($registry->value(q{string_agg(state, ',' ORDER BY node) FROM snowflake_claims WHERE registry_group = 'spoilt' AND node IN (0, 1)}), 'free,free', 'spoilt rows: repaired');
+like(answer($registry->value('current_user'), q{SELECT "Our ids".snowflake_registry_repair('spoilt', 2, now())}), qr/cannot repair the claim of a living holder/, 'spoilt rows: a holder that lived for ever');
+is($registry->claim(2, q{alive_until < now() + interval '11 min'}, 'spoilt'), 't', 'spoilt rows: nobody lives for ever');
+renews('spoilt rows');
+$registry->safe_psql('postgres', q{DELETE FROM snowflake_internal.registry_claim WHERE registry_group = 'spoilt'});
+$registry->settle;
+
+#
+# Without end.
+#
+
+# The rows that somebody else has made: their numbers are those of no write.
+sub make_rows
+{
+	my ($group, $node, $count) = @_;
+
+	$registry->safe_psql('postgres', qq{INSERT INTO snowflake_internal.registry_claim (registry_group, node, generation, made_by, host, port, data_directory, since, granted_from, granted_until, alive_until, claim_window, write_number)
+		SELECT $group, $node, 1, 'intruder', '', 0, '', now(), now(), now(), now(), '0', 0 FROM generate_series(1, $count) AS i});
+	return;
+}
+
+my $groups = $registry->value(q{count(DISTINCT registry_group) FROM snowflake_claims});
+
+make_rows(q{'group ' || i}, 0, 999 - $groups);
+is(answer('intruder', written(registry_group => q{'the last'}, node => 0)), 't', 'as many groups as there can be');
+foreach my $form (qw(claim release assertion))
+{
+	refused(qr/ERROR: .*snowflake registry has too many groups\nDETAIL: .*It has 1000 of them/, "a group too many: $form", registry_group => q{'one more'}, node => 0, form => "'$form'");
+}
+is(answer('intruder', written(registry_group => q{'the last'}, node => 1)), 't', 'in its groups there is room');
+$registry->safe_psql('postgres', q{DELETE FROM snowflake_internal.registry_claim WHERE registry_group LIKE 'group %'});
+make_rows(q{'large'}, 'i', 1048575);
+
+my $large = q{'timestamp:36 server:22 sequence:5 tick:10ms epoch:2025-01-01'};
+
+is(answer('intruder', written(registry_group => q{'large'}, node => 2000000, layout => $large)), 't', 'as many numbers as there can be');
+refused(qr/ERROR: .*group of a snowflake registry has too many node numbers\nDETAIL: .*Group "large" has 1048576 of them/, 'a number too many', registry_group => q{'large'}, node => 2000001, layout => $large);
+is(answer('intruder', written(registry_group => q{'large'}, node => 2000000, layout => $large)), 't', 'what is there is written');
+$registry->safe_psql('postgres', q{DELETE FROM snowflake_internal.registry_claim WHERE registry_group = 'large'});
+$registry->settle;
+
+#
+# What a server's users see.
+#
+
+my $few = q{'timestamp:38 server:1 sequence:5 tick:10ms epoch:2025-01-01'};
+
+$two->configure('snowflake.registry_group' => 'few', 'snowflake.layout' => $few =~ s/'//gr);
+answer('intruder', written(registry_group => q{'few'}, node => $_, layout => $few, alive_for => q{interval '10 min'})) foreach 0, 1;
+$two->begin;
+$two->refused_in_the_end(qr/claim "none" since/, 'another role has all numbers');
+is($two->stat(q{claim || ' ' || (problem IS NOT NULL)}), 'none true', 'another role has all numbers: the view says so');
+$two->stop;
+is(answer('intruder', written(registry_group => q{'few'}, node => $_, layout => $few, form => q{'release'}, granted_until => 'r.clock + 3000000000')), 't', 'it gives one back, with a fence that lies ahead')
+  foreach 0, 1;
+$two->start;
+$two->wait_for_state('suspended');
+is($two->stat('refusal'), 'clock behind', 'a fence that lies far ahead: why nothing can be made');
+$two->refuses('SELECT snowflake_nextval()', qr/clock is behind the snowflake ids/, 'a fence that lies far ahead');
+like($two->stat(q{claim || ' ' || refusal || ' ' || problem}), qr/^suspended clock behind it grants no time before 20\d\d-.*, which lies ahead of the clock$/, 'a fence that lies far ahead: the view does not say held');
+$two->stop;
+$registry->safe_psql('postgres', q{SELECT snowflake_registry_repair('few', node, now()) FROM generate_series(0, 1) AS node});
+$two->start;
+$two->held;
+$two->take_in_the_end(10);
+
+# A registry that refuses the write; ids go on to the end of what was granted, and the view knows when that is.
+$registry->safe_psql('postgres', 'REVOKE EXECUTE ON FUNCTION snowflake_internal.registry_write FROM keeper');
+$two->wait_for_state('suspended');
+$two->refused_in_the_end(qr/claim "lost" since .*permission denied/, 'a registry that refuses the write');
+is($two->stat('claim'), 'lost', 'a registry that refuses the write: the view says lost');
+$registry->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_internal.registry_write TO keeper');
+$two->wait_for_state('held');
+$two->take_in_the_end(10);
+
+# One that has not settled.
+$two->stop('immediate');
+$registry->safe_psql('postgres', 'VACUUM FULL snowflake_internal.registry_claim');
+$two->start;
+$two->refused_in_the_end(qr/it is new, restored or failed over, and grants nothing anew/, 'a registry that is unsettled');
+is($two->stat('claim'), 'none', 'a registry that is unsettled: the view says none');
+$_->stop foreach $one, $two;
+
+$ledger->check('what may be written to a registry');
+done_testing();
