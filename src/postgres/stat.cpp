@@ -81,7 +81,7 @@ refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 	}
 }
 
-/* The claim's state.  One whose time begins so far ahead that no call would wait for it gives no ids: it is not held. */
+/* The claim's state.  One that begins so far ahead that no call would wait for it gives no ids: it is not held. */
 ClaimState
 shown_state(const RegistryGrant &grant, bool is_ahead, int64 now_us)
 {

@@ -10,9 +10,8 @@
  * ZooKeeper does, or looks at each write by admit() in the same file, as
  * src/sql/registry.sql does.  It may hold any holder for dead at any moment; a
  * request may be lost, or come late, and so may its answer; another transaction may be
- * in the way of a write; and it may go back to
- * what it was before, which it notices by its memory alone.  A server may crash
- * whole, or all its processes but the postmaster.
+ * in the way of a write; and it may go back to what it was before, which it notices by
+ * its memory alone.  A server may crash whole, or all its processes but the postmaster.
  *
  * What must hold, over all servers and all time:
  *	- what is granted to different servers under one node number never overlaps;
@@ -1849,7 +1848,8 @@ main(int argc, char **argv)
 		   "%" PRId64 " with a torn record; %" PRId64 " clean stops\n",
 		   c.crashes, c.process_crashes, c.gone_on, c.torn, c.stops);
 	printf("%" PRId64 " registries restarted, %" PRId64 " restored, %" PRId64 " noticed, %" PRId64 " settled; "
-		   "%" PRId64 " writes refused, %" PRId64 " put off, %" PRId64 " grants excused, %" PRId64 " for the bounds of what may be told\n",
+		   "%" PRId64 " writes refused, %" PRId64 " put off, %" PRId64 " grants excused, "
+		   "%" PRId64 " for the bounds of what may be told\n",
 		   c.restarts, c.restores, c.noticed, c.settled, c.refused, c.busy, c.excused, c.out_of_bounds);
 	return 0;
 }

@@ -326,7 +326,7 @@ TEST_F(Keeping, tries_again_soon_where_another_write_is_not_done_and_stays_conne
 	for (int i = 0; i < 3; i++)
 	{
 		world.answers = {Written::busy};
-		EXPECT_EQ(next_turn(), (Words{"read", "write"}));
+		EXPECT_EQ(next_turn(), (Words{"read", "remember", "write"}));
 		EXPECT_EQ(world.state, ClaimState::suspended);
 		EXPECT_EQ(world.published.granted_until_us, granted);
 		EXPECT_TRUE(keeper.is_claimed());
