@@ -386,7 +386,7 @@ AS $$
 		   snowflake_internal.registry_us(CASE WHEN c.holder IS NULL THEN c.alive_until ELSE clock_timestamp() END),
 		   c.holder IS NULL OR c.alive_until <= clock_timestamp()
 	  FROM snowflake_internal.registry_claim AS c
-	 WHERE c.registry_group = $1 COLLATE "C"
+	 WHERE c.registry_group = $1 COLLATE "C" AND c.node >= 0
 	 ORDER BY c.node
 $$;
 COMMENT ON FUNCTION snowflake_internal.registry_list IS 'lists a group''s claims, for a server that wants any';

@@ -276,7 +276,7 @@ foreach my $row (@spoilt)
 	$registry->safe_psql('postgres', qq{INSERT INTO snowflake_internal.registry_claim (registry_group, node, generation, holder, made_by, host, port, data_directory, since, granted_from, granted_until, alive_until, claim_window, write_number)
 		VALUES ('spoilt', $node, $generation, $holder, 'nobody', '', -1, '', $since, $until, $until, $alive, $window, 0)});
 }
-is(answer('keeper', q{SELECT count(*), bool_and(granted_until BETWEEN 0 AND 9000000000000000000) FROM snowflake_internal.registry_list('spoilt')}), scalar(@spoilt) . '|t', 'spoilt rows: the list has them all');
+is(answer('keeper', q{SELECT count(*), bool_and(granted_until BETWEEN 0 AND 9000000000000000000) FROM snowflake_internal.registry_list('spoilt')}), '4|t', 'spoilt rows: the list has all that are numbers');
 is($registry->value(q{count(*) FROM (SELECT * FROM snowflake_claims OFFSET 0) AS c WHERE registry_group = 'spoilt'}), scalar @spoilt, 'spoilt rows: so has the view');
 is(answer('keeper', "SELECT count(r.clock) FROM (VALUES (1), (2), (3), (-4), (9223372036854775807)) AS n (node), snowflake_internal.registry_read('spoilt', n.node, '$guess', '1s') AS r"), scalar @spoilt, 'spoilt rows: they can be read');
 is(answer('keeper', written(registry_group => q{'spoilt'}, node => 0)), 't', 'spoilt rows: other numbers can be claimed');
