@@ -250,6 +250,8 @@ BEGIN
 	END IF;
 	PERFORM FROM snowflake_migrate_internal.path(path);
 	IF condition IS NOT NULL THEN
+		/* To plan the query would run it. */
+		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', false);
 		EXECUTE format('SELECT (%s) IS TRUE FROM ONLY %s AS %I WHERE false', condition, relation,
 					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
 	END IF;
@@ -324,7 +326,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_columns(regclass, name, te
 /* Raises an error where a policy has an argument that it does not take, or not the one that it needs. */
 CREATE FUNCTION snowflake_migrate_internal.check_policy_argument(relation_ regclass, policy text, argument text)
 RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	IF argument IS NULL AND policy = 'rerank' THEN
@@ -339,6 +341,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('argument of policy "%s" must not be empty', policy);
 	ELSIF policy = 'rerank' THEN
+		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation_::oid], '{}', false);
 		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, relation_,
 					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation_));
 	END IF;

@@ -283,6 +283,13 @@ AS $$
 			OR (c.relowner IN (SELECT o.oid FROM other AS o) AND f.is_named
 				AND snowflake_internal.does_more(p.oid))
 		UNION ALL
+		/* The planner may take an operator's negator or commutator instead, which its owner chooses. */
+		SELECT e.relation, pg_describe_object(e.classid, e.objid, 0), 'pg_operator'::regclass, p.oid, p.oprowner, false
+		FROM snowflake_internal.expressions(read, written) AS e
+			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.refclassid = 'pg_operator'::regclass
+			JOIN pg_operator AS p ON p.oid = d.refobjid
+		WHERE p.oprowner IN (SELECT o.oid FROM other AS o)
+		UNION ALL
 		/* What a view reads its owner can change at any time, and where a foreign table leads to. */
 		SELECT t.oid, pg_describe_object('pg_class'::regclass, t.oid, 0), 'pg_class'::regclass, t.oid, c.relowner, false
 		FROM snowflake_internal.touched(read, written) AS t

@@ -71,6 +71,8 @@ prepare_as('mallory', q{
 	CREATE FUNCTION mallory.sum(bigint, bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
 		$$ BEGIN RETURN mallory.deed(); END $$;
 	CREATE OPERATOR mallory.=== (leftarg = bigint, rightarg = bigint, function = mallory.sum);
+	CREATE OPERATOR mallory.>>> (leftarg = bigint, rightarg = bigint, function = mallory.sum);
+	CREATE OPERATOR mallory.<<< (leftarg = bigint, rightarg = bigint, function = int8lt, negator = OPERATOR(mallory.>>>));
 	CREATE DOMAIN mallory.number AS bigint CHECK (mallory.good(VALUE));
 	CREATE DOMAIN mallory.numbers AS bigint[] CHECK (mallory.good(VALUE[1]));
 	CREATE TYPE mallory.color AS ENUM ('red');
@@ -128,6 +130,7 @@ my %plants = (
 	'CHECK' => 'ALTER TABLE t ADD CHECK (mallory.good(id))',
 	'CHECK of a constant' => 'ALTER TABLE t ADD CHECK (mallory.good())',
 	'operator' => 'ALTER TABLE t ADD CHECK (id OPERATOR(mallory.===) 1)',
+	'negator of an operator' => 'ALTER TABLE t ADD CHECK (NOT (id OPERATOR(mallory.<<<) 1))',
 	'cast to a domain' => 'ALTER TABLE t ADD CHECK (id::mallory.number IS NOT NULL)',
 	'cast to a domain of arrays' => q{ALTER TABLE t ADD CHECK (ARRAY[id]::mallory.numbers IS NOT NULL)},
 	'built-in function that runs queries' => q{ALTER TABLE t ADD CHECK (id IS NULL OR query_to_xml('SELECT mallory.deed()', true, true, '') IS NOT NULL)},
@@ -250,6 +253,11 @@ refused('mallory.ids, repeatable read', audit => q{BEGIN ISOLATION LEVEL REPEATA
 allowed('audit, a plain table', $superuser, q{SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 allowed('audit, a plain table, read-only', $superuser, q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 allowed('audit, with rights of its own', 'app', q{SELECT * FROM snowflake_audit('mallory.few', 'id')});
+
+# Declaring: the expression is tried.
+refused('declaration', 'declare_reference' => q{SELECT snowflake_migrate.declare_reference('mallory.ids', 'id', 'shop.orders', 'id > 0')});
+prepare_as('mallory', 'CREATE UNIQUE INDEX ids_id ON mallory.ids (id)');
+refused('declaration', 'declare_policy' => q{SELECT snowflake_migrate.declare_policy('mallory.ids', 'ids_id', 'rerank', 'id')});
 
 # Merging.
 my $node = 700;
