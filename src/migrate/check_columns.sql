@@ -424,17 +424,38 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_column_order(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds columns that are in another order';
 
+/* Columns whose names the merge's queries give to columns of their own, beside those of the table. */
+CREATE FUNCTION snowflake_migrate_internal.check_column_names(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation::text, c.attname,
+			'the merge uses this name for a column of its own', NULL, NULL, 'Give the column another name.')
+		FROM (
+			SELECT t.relation, t.relation AS read FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			UNION
+			SELECT p.relation, p.source_relation FROM snowflake_migrate_internal.source_tables(run_) AS p
+		) AS r
+			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(r.read) AS c
+		WHERE c.attname ~ '^(merge ([oen][0-9]+|source|action|tries|try|former|suffix)|snowflake condition [0-9]+)$';
+	RETURN NOT FOUND;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_column_names(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds columns with names that it uses itself';
+
 CREATE FUNCTION snowflake_migrate_internal.check_columns(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
+	names CONSTANT boolean := snowflake_migrate_internal.check_column_names(run_);
 	target_columns CONSTANT boolean := snowflake_migrate_internal.check_target_columns(run_);
 	types CONSTANT boolean := snowflake_migrate_internal.check_types(run_);
 	values_ CONSTANT boolean := snowflake_migrate_internal.check_values(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_source_columns(run_);
 	PERFORM snowflake_migrate_internal.check_column_order(run_);
-	RETURN target_columns AND types AND values_;
+	RETURN names AND target_columns AND types AND values_;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_columns(bigint)

@@ -244,4 +244,17 @@ foreach my $turn (0 .. 2)
 	diag(explain({ %name_of{qw(ids realm west)} }), map { "$_\n" } grep { /ERROR/ } @$outcome) unless $same;
 }
 
+# The few names that its queries use themselves are refused.
+$server->safe_psql('postgres', 'CREATE DATABASE reserved');
+$server->safe_psql('reserved', q{CREATE EXTENSION snowflake_migrate CASCADE; CREATE SCHEMA realm; CREATE SCHEMA west;
+	CREATE TABLE realm.t (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), "merge source" int UNIQUE, "merge of all" int); CREATE TABLE west.t (LIKE realm.t, "snowflake condition 1" int);
+	SELECT snowflake_migrate.declare_table('realm.t', 'copy', ignored_columns => '{snowflake condition 1}')});
+is($server->safe_psql('reserved', q{SELECT object, problem FROM snowflake_migrate.check('{west}', 'realm') WHERE severity = 'error' ORDER BY 1}),
+	join("\n", map { "$_|the merge uses this name for a column of its own" } 'merge source', 'snowflake condition 1'), 'names that the merge uses');
+
+my $refusal;
+
+$server->psql('reserved', q{CALL snowflake_migrate.merge('{west}', 'realm', '{900}')}, stderr => \$refusal);
+like($refusal, qr/cannot merge the schemas as they are.*table realm\.t, merge source: the merge uses this name/s, 'the merge is refused');
+
 done_testing();
