@@ -8,6 +8,7 @@ SHOW snowflake.layout;
 SHOW snowflake.clock;
 SHOW snowflake.max_drift;
 SHOW snowflake.max_wait;
+SHOW snowflake.max_session_rate;
 SHOW snowflake.sequence_start;
 SHOW snowflake.reserve_ahead;
 SHOW snowflake.max_forward_jump;
@@ -35,6 +36,9 @@ SET ROLE regress_snowflake_user;
 SET snowflake.max_wait = '5ms';
 SHOW snowflake.max_wait;
 SELECT snowflake_nextval() > 0 AS made;
+-- its bound is for others to set
+SET snowflake.max_session_rate = 0;
+SELECT set_config('snowflake.max_session_rate', '0', true);
 -- whom this server asks for its number is nobody else's business
 SELECT name FROM pg_settings WHERE name LIKE 'snowflake.registry%';
 RESET ROLE;
@@ -47,6 +51,7 @@ SHOW snowflake.max_wait;
 RESET snowflake.max_wait;
 SHOW snowflake.max_wait;
 ALTER ROLE regress_snowflake_user SET snowflake.max_wait = '1min';
+ALTER ROLE regress_snowflake_user SET snowflake.max_session_rate = 1000;
 ALTER ROLE regress_snowflake_user SET snowflake.max_drift = '1min';
 DROP ROLE regress_snowflake_user;
 
@@ -68,6 +73,9 @@ SET snowflake.max_wait = 2147483648;
 SET snowflake.max_wait = '1 year';
 SET snowflake.max_wait = 'long';
 SET snowflake.max_wait = '';
+SET snowflake.max_session_rate = -1;
+SET snowflake.max_session_rate = 1000000001;
+SET snowflake.max_session_rate = '1s';
 ALTER SYSTEM SET snowflake.max_drift = -1;
 ALTER SYSTEM SET snowflake.max_drift = '25d';
 ALTER SYSTEM SET snowflake.reserve_ahead = '9ms';

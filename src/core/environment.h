@@ -36,6 +36,7 @@ struct ClaimSource
 /*
  * now_ns()				the clock, Unix nanoseconds
  * recent_ns()			the same, but may be the last reading again where that is microseconds old
+ * boot_ns()			CLOCK_BOOTTIME
  * read_clock()			the clock and its offset; also notices that the call was cancelled
  * lock(), unlock()		one lock for the server; held for moments only
  * claim_source(source)	what there is to claim; false where the registry grants nothing.  Called under the lock
@@ -45,6 +46,8 @@ struct ClaimSource
  * set_limit(us)		starts to set the limit, backwards too; under the lock
  * wait(ns, first)		waits, interruptibly, about so long; returns the time on CLOCK_BOOTTIME, ns;
  *						first: it is the first wait of this call
+ * wait_for_pace(ns, first)
+ *						the same, for a session that has taken ids as fast as it may
  * wait_for_grant(us, ns, first)
  *						waits as wait() does, about so long at most, until the registry may have granted the time
  *						before us, and that before the clock; 0 where it is not worth waiting for that.  With ns 0
@@ -58,6 +61,7 @@ concept Environment = requires(E e, int64_t ns, ClaimSource *source)
 {
 	{ e.now_ns() } -> std::same_as<int64_t>;
 	{ e.recent_ns() } -> std::same_as<int64_t>;
+	{ e.boot_ns() } -> std::same_as<int64_t>;
 	{ e.read_clock() } -> std::same_as<ClockReading>;
 	e.lock();
 	e.unlock();
@@ -67,6 +71,7 @@ concept Environment = requires(E e, int64_t ns, ClaimSource *source)
 	e.flush_limit();
 	e.set_limit(ns);
 	{ e.wait(ns, true) } -> std::same_as<int64_t>;
+	{ e.wait_for_pace(ns, true) } -> std::same_as<int64_t>;
 	{ e.wait_for_grant(ns, ns, true) } -> std::same_as<int64_t>;
 	e.clock_ahead(ns, ns);
 };

@@ -11,6 +11,11 @@
  * The word (steps.h) holds the last id.  A swap of it is the issue of an id, so
  * ids increase in the order of the swaps.
  *
+ * A call that waits for the clock takes a place in a queue (queue.h) before it
+ * sleeps.  While anybody has one, limit says so by its highest bit.  The short way
+ * of an id then ends there, and the call goes on by take_slowly(), where it leaves
+ * to those who wait what is theirs.  So the queue costs nothing while it is empty.
+ *
  * With a registry there is a second limit, up to which the registry has granted
  * the node number.  What is reserved never lies above it, so that the way of an
  * id has one limit to look at, whoever grants it.
@@ -46,6 +51,8 @@
 #include "core/environment.h"
 #include "core/id.h"
 #include "core/layout.h"
+#include "core/pace.h"
+#include "core/queue.h"
 #include "core/steps.h"
 #include "core/units.h"
 
@@ -55,6 +62,12 @@ namespace snowflake __attribute__((visibility("hidden")))
 /* A long wait looks at the clock again this often: it may have been put right. */
 constexpr int64_t longest_wait_ns = 100 * ns_per_ms;
 
+/* A batch of a session whose rate is bounded sleeps for more than one id, about so long. */
+constexpr int64_t pace_nap_ns = 10 * ns_per_ms;
+
+/* The limit's highest bit: there is somebody in the queue. */
+constexpr uint64_t queued = uint64_t{1} << 63;
+
 struct Options
 {
 	SequenceStart sequence_start;
@@ -62,6 +75,7 @@ struct Options
 	int64_t		max_wait_ns;
 	int64_t		reserve_ahead_us;
 	int64_t		max_forward_jump_ns;
+	int64_t		max_session_rate = 0;	/* ids a second; 0: any number */
 };
 
 /* Atomic is std::atomic<uint64_t> or what behaves like it. */
@@ -70,7 +84,7 @@ struct SharedState
 {
 	alignas(64) Atomic word;
 
-	/* Ticks below this one may be issued. */
+	/* Ticks below this one may be issued; and queued. */
 	alignas(64) Atomic limit;
 
 	/* Ticks below this one are granted to this server's node number; all of them without a registry. */
@@ -96,6 +110,8 @@ struct SharedState
 
 	alignas(64) ClockHistory<Atomic> clock;
 
+	QueueState<Atomic> queue;
+
 	void		initialize() noexcept
 	{
 		for (Atomic *zero :
@@ -103,6 +119,7 @@ struct SharedState
 			  &reservations})
 			zero->store(0, std::memory_order_relaxed);
 		clock.initialize();
+		queue.initialize();
 	}
 };
 
@@ -117,6 +134,7 @@ enum class Failure
 	issued_above,				/* set_reserved_until() below ids that were issued */
 	ungranted,					/* the registry grants no node number, or not this time */
 	past_grant,					/* advance_past() beyond what the registry has granted */
+	over_rate,					/* the session has taken what it may at the moment */
 };
 
 /* What take() returns; the last three say why there was a failure. */
@@ -135,9 +153,14 @@ template <typename Atomic, Environment Env>
 class Generator
 {
 public:
-	/* The layout must outlive the generator, and generating with it must be possible: timestamp highest. */
-	Generator(SharedState<Atomic> &state, const Layout &layout, Env &env) noexcept
-		: state_(state), layout_(layout), env_(env), steps_(layout), trust_(state.clock)
+	/*
+	 * The layout must outlive the generator, and generating with it must be possible: timestamp highest.
+	 * places: of all backends; own: this one's
+	 */
+	Generator(SharedState<Atomic> &state, const Layout &layout, Env &env, typename Queue<Atomic>::Places places,
+			  size_t own) noexcept
+		: state_(state), layout_(layout), env_(env), steps_(layout), trust_(state.clock),
+		  queue_(state.queue, places, own)
 	{
 	}
 
@@ -148,6 +171,9 @@ public:
 		options_.reserve_ahead_us = std::min(options.reserve_ahead_us, options.max_forward_jump_ns / ns_per_us);
 		max_drift_ = options.max_drift_us / layout_.tick_us;
 		half_ahead_ = options_.reserve_ahead_us / layout_.tick_us / 2;
+		pace_.set_rate(options.max_session_rate);
+		/* Who has to be asked about each id never finds one on the short way. */
+		short_drift_ = pace_.is_bounded() ? INT64_MIN / 2 : max_drift_;
 		trust_.set_max_forward_jump(options.max_forward_jump_ns);
 	}
 
@@ -158,10 +184,9 @@ public:
 	Taken		take(int64_t wanted) noexcept
 	{
 		Taken		taken;
-		Obstacle	obstacle = try_to_take(wanted, false, &taken);
 
-		if (obstacle != Obstacle::none) [[unlikely]]
-			take_slowly(wanted, obstacle, &taken);
+		if (try_to_take<true>(wanted, nullptr, &taken) != Obstacle::none) [[unlikely]]
+			take_slowly(wanted, &taken);
 		return taken;
 	}
 
@@ -172,7 +197,7 @@ public:
 	Taken		advance_past(int64_t tick) noexcept
 	{
 		Taken		taken{};
-		int64_t		waited = 0;
+		Call		call{};
 
 		for (;;)
 		{
@@ -180,7 +205,7 @@ public:
 
 			if (!(load(state_.word) & held))
 			{
-				if (!claim(&taken) && !wait_for_grant(taken, &waited))
+				if (!claim(&taken) && !wait_for_grant(taken, &call))
 					return taken;
 				continue;
 			}
@@ -290,6 +315,12 @@ public:
 		return Failure::none;
 	}
 
+	/* Ticks below this one are reserved, where a claim is held. */
+	int64_t		reserved_tick() const noexcept
+	{
+		return load_limit();
+	}
+
 	/* The newest id; -1 where this server has issued none since it started. */
 	int64_t		newest_id() noexcept
 	{
@@ -309,26 +340,31 @@ private:
 		unclaimed,				/* no claim is held */
 		exhausted,				/* the layout has no such tick */
 		ahead_of_clock,			/* the next id lies further ahead of the clock than max_drift */
+		kept,					/* what is left of the tick is for calls that came before */
+		paced,					/* the session has taken what it may at the moment */
 		unreserved,				/* its tick lies at or above the limit */
 		half_used,				/* none for this id, but it is time that somebody reserves further */
 	};
 
-	/* What a call has done so far. */
+	/* What a call has done so far.  Times are ns. */
 	struct Call
 	{
 		int64_t		ahead_us;		/* how far it reserves ahead */
 		bool		is_exact = false;	/* it looks at the clock itself, not at its last reading */
-		int64_t		waited = 0;		/* ns on CLOCK_BOOTTIME */
-		int64_t		slept = 0;		/* the last wait of it */
+		int64_t		came = came_last;	/* on CLOCK_BOOTTIME, as its place in the queue has it */
+		int64_t		waits_since = INT64_MIN;	/* the first wait's beginning on CLOCK_BOOTTIME */
+		int64_t		slept = 0;		/* the last wait for the clock */
 		int64_t		slept_from = 0;	/* its beginning, by the clock that is waited for */
 		int64_t		lag = 0;		/* of this clock behind the other, over all waits */
 	};
 
 	/*
 	 * The way of an id.  Takes it where nothing is in its way; else *taken has the
-	 * clock and the tick that the id would lie in.
+	 * clock and the tick that the id would lie in.  The short way is for calls that
+	 * nothing keeps from their id; the other has a Call, and respects the queue.
 	 */
-	Obstacle	try_to_take(int64_t wanted, bool is_exact, Taken *taken) noexcept
+	template <bool is_short>
+	Obstacle	try_to_take(int64_t wanted, const Call *call, Taken *taken) noexcept
 	{
 		for (;;)
 		{
@@ -338,7 +374,7 @@ private:
 			if (!(old & held))
 				return Obstacle::unclaimed;
 
-			int64_t		now = look_at_clock(is_exact);
+			int64_t		now = look_at_clock(!is_short && call->is_exact);
 			int64_t		now_tick = last_now_tick_;
 
 			taken->now_ns = now;
@@ -352,10 +388,11 @@ private:
 			taken->tick = tick;
 			if (tick > steps_.last_tick())
 				return Obstacle::exhausted;
-			if (tick > now_tick + max_drift_)
+			if (tick > now_tick + (is_short ? short_drift_ : max_drift_))
 				return Obstacle::ahead_of_clock;
 
-			int64_t		limit = load_limit();
+			/* Below every tick, for the short way, where somebody is in the queue. */
+			int64_t		limit = is_short ? static_cast<int64_t>(load(state_.limit)) : load_limit();
 
 			if (tick >= limit)
 				return Obstacle::unreserved;
@@ -363,6 +400,18 @@ private:
 				return Obstacle::half_used;
 
 			int64_t		count = std::min(wanted, steps_.left_in_tick(next));
+
+			/* Where there is a tick after this one, those who wait have that. */
+			if (!is_short && tick == now_tick + max_drift_ && !queue_.is_empty())
+			{
+				count = std::min(wanted, queue_.share(steps_.left_in_tick(next), call->came, env_.boot_ns()));
+				if (count == 0)
+				{
+					taken->tick = tick + 1;
+					return Obstacle::kept;
+				}
+			}
+
 			uint64_t	last = next + static_cast<uint64_t>(count) - 1;
 
 			if (!state_.word.compare_exchange_weak(old, steps_.word(last, steps_.node_of(old)),
@@ -379,29 +428,49 @@ private:
 	}
 
 	/* Goes on with a call that has met an obstacle.  Apart, so that the others need not be ready for it. */
-	[[gnu::noinline]] void take_slowly(int64_t wanted, Obstacle obstacle, Taken *taken) noexcept
+	[[gnu::noinline]] void take_slowly(int64_t wanted, Taken *taken) noexcept
 	{
 		Call		call{.ahead_us = options_.reserve_ahead_us};
+		Obstacle	obstacle;
 
-		while (obstacle != Obstacle::none && overcome(obstacle, &call, taken))
-			obstacle = try_to_take(wanted, call.is_exact, taken);
+		if (!queue_.is_empty() && queue_.is_forsaken(env_.boot_ns()))
+			sweep_queue();
+		do
+			obstacle = try_at_pace(wanted, call, taken);
+		while (obstacle != Obstacle::none && overcome(obstacle, wanted, &call, taken));
+		if (obstacle == Obstacle::none)
+			pace_.spend(taken->count);
+		/* It may be one of a call that was cancelled. */
+		if (queue_.has_place())
+			leave_queue();
+	}
+
+	/* As many as the session may have now. */
+	Obstacle	try_at_pace(int64_t wanted, const Call &call, Taken *taken) noexcept
+	{
+		int64_t		allowed = pace_.is_bounded() ? pace_.allowed(wanted, env_.boot_ns()) : wanted;
+
+		return allowed == 0 ? Obstacle::paced : try_to_take<false>(allowed, &call, taken);
 	}
 
 	/* Does what lets the call try again; false with the failure where nothing can be done. */
-	bool		overcome(Obstacle obstacle, Call *call, Taken *taken) noexcept
+	bool		overcome(Obstacle obstacle, int64_t wanted, Call *call, Taken *taken) noexcept
 	{
 		switch (obstacle)
 		{
 			case Obstacle::unclaimed:
-				return claim(taken) || wait_for_grant(*taken, &call->waited);
+				return claim(taken) || wait_for_grant(*taken, call);
 			case Obstacle::exhausted:
 				return fail(taken, Failure::exhausted, taken->now_ns, taken->tick, 0);
 			case Obstacle::ahead_of_clock:
+			case Obstacle::kept:
 				return wait_for_clock(call, taken);
+			case Obstacle::paced:
+				return wait_for_pace(wanted, call, taken);
 			case Obstacle::unreserved:
 			case Obstacle::half_used:
 				return reserve_for(obstacle == Obstacle::unreserved, call, taken) ||
-					wait_for_grant(*taken, &call->waited);
+					wait_for_grant(*taken, call);
 			case Obstacle::none:
 				break;
 		}
@@ -443,42 +512,126 @@ private:
 			return true;
 		}
 
+		int64_t		waited = waited_in(*call);
+
 		if (wait > steps_.tick_ns())
 		{
 			see_clock();
-			if (wait > options_.max_wait_ns - call->waited)
+			if (wait > options_.max_wait_ns - waited)
 				return fail(taken, Failure::behind, now, tick, wait);
 		}
 		if (call->slept > 0 && now >= call->slept_from)
 			call->lag += call->slept - (now - call->slept_from);
 
 		/*
-		 * Others may have taken all ids of the tick that was waited for, again and again; or the clock
-		 * stands still: without what it lags behind CLOCK_BOOTTIME there would be an id now.
+		 * More may have come before this call than there are ids; or the clock stands
+		 * still: without what it lags behind CLOCK_BOOTTIME there would be an id now.
 		 */
-		if (wait > options_.max_wait_ns + steps_.tick_ns() - call->waited)
-			return wait <= call->lag ? fail(taken, Failure::standstill, now, tick, call->waited) :
+		if (wait > options_.max_wait_ns + steps_.tick_ns() - waited)
+			return wait <= call->lag ? fail(taken, Failure::standstill, now, tick, waited) :
 				fail(taken, Failure::behind, now, tick, wait);
 
+		wait = std::min(wait, longest_wait_ns);
+		/* What others took before they could see the place is gone: what it looks at next is not. */
+		if (join_queue(wait, call))
+			return true;
 		call->slept_from = now;
-		call->slept = env_.wait(std::min(wait, longest_wait_ns), call->waited == 0);
-		call->waited += call->slept;
+		call->slept = env_.wait(wait, begin_wait(call));
+		return true;
+	}
+
+	/* Waits until the session may have more ids. */
+	bool		wait_for_pace(int64_t wanted, Call *call, Taken *taken) noexcept
+	{
+		int64_t		now = env_.boot_ns();
+		int64_t		wait = pace_.ns_until(1, now);
+		int64_t		waited = waited_in(*call);
+		int64_t		most = options_.max_wait_ns + steps_.tick_ns() - waited;
+
+		if (wait <= 0)
+			return true;
+		if (wait > most || (wait > steps_.tick_ns() && wait > options_.max_wait_ns - waited))
+			return fail(taken, Failure::over_rate, env_.now_ns(), 0, wait);
+		wait = std::max(wait, std::min({pace_.ns_until(wanted, now), pace_nap_ns, most}));
+		(void) env_.wait_for_pace(std::min(wait, longest_wait_ns), begin_wait(call));
 		return true;
 	}
 
 	/* False where the failure is another, or the call has waited long enough. */
-	bool		wait_for_grant(const Taken &failed, int64_t *waited) noexcept
+	bool		wait_for_grant(const Taken &failed, Call *call) noexcept
 	{
-		int64_t		left = std::max<int64_t>(options_.max_wait_ns - *waited, 0);
-		int64_t		now_waited;
+		int64_t		left = std::max<int64_t>(options_.max_wait_ns - waited_in(*call), 0);
 
 		if (failed.failure != Failure::ungranted)
 			return false;
 		/* Who may not wait asks all the same: for the next call. */
-		now_waited = env_.wait_for_grant(steps_.begin_us(failed.tick + 1), std::min(left, longest_wait_ns),
-										 *waited == 0);
-		*waited += now_waited;
-		return left > 0 && now_waited > 0;
+		bool		has_waited = env_.wait_for_grant(steps_.begin_us(failed.tick + 1), std::min(left, longest_wait_ns),
+													 begin_wait(call)) > 0;
+
+		return left > 0 && has_waited;
+	}
+
+	/* A wait begins; true where it is the call's first. */
+	bool		begin_wait(Call *call) noexcept
+	{
+		if (call->waits_since != INT64_MIN)
+			return false;
+		call->waits_since = env_.boot_ns();
+		return true;
+	}
+
+	/*
+	 * How long the call has waited, ns on CLOCK_BOOTTIME: all that it did since its
+	 * first wait, making time durable, too, and getting a processor.
+	 */
+	int64_t		waited_in(const Call &call) noexcept
+	{
+		return call.waits_since == INT64_MIN ? 0 : env_.boot_ns() - call.waits_since;
+	}
+
+	/*
+	 * The queue
+	 */
+
+	/* For a call that will sleep for so long; true where it had no place. */
+	bool		join_queue(int64_t sleep, Call *call) noexcept
+	{
+		int64_t		now = env_.boot_ns();
+		bool		is_new = call->came == came_last;
+
+		if (is_new)
+			call->came = now;
+		env_.lock();
+		queue_.join(call->came, now + sleep);
+		show_queue();
+		env_.unlock();
+		return is_new;
+	}
+
+	void		leave_queue() noexcept
+	{
+		queue_.give_up();
+		sweep_queue();
+	}
+
+	void		sweep_queue() noexcept
+	{
+		int64_t		now = env_.boot_ns();
+
+		env_.lock();
+		queue_.sweep(now);
+		show_queue();
+		env_.unlock();
+	}
+
+	/* Under the lock. */
+	void		show_queue() noexcept
+	{
+		uint64_t	limit = load(state_.limit);
+		uint64_t	shown = queue_.is_empty() ? limit & ~queued : limit | queued;
+
+		if (shown != limit)
+			state_.limit.store(shown, std::memory_order_release);
 	}
 
 	/*
@@ -546,7 +699,7 @@ private:
 			return fail(taken, Failure::ungranted, clock.wall_ns, start, 0);
 
 		/* A reservation that began after the last claim's end may have published what that one was granted. */
-		state_.limit.store(0, std::memory_order_release);
+		set_limit(0);
 		set_granted(source.granted_until_us);
 		start_claim(start, source.node);
 		return true;
@@ -570,7 +723,7 @@ private:
 
 		if (load_limit() < tick)
 		{
-			state_.limit.store(static_cast<uint64_t>(tick), std::memory_order_release);
+			set_limit(tick);
 			state_.target.store(static_cast<uint64_t>(tick), std::memory_order_relaxed);
 		}
 		state_.claim_start.store(step, std::memory_order_release);
@@ -716,7 +869,13 @@ private:
 	void		raise_limit(int64_t limit) noexcept
 	{
 		if (limit > load_limit())
-			state_.limit.store(static_cast<uint64_t>(limit), std::memory_order_release);
+			set_limit(limit);
+	}
+
+	/* Lets the queue be.  Under the lock. */
+	void		set_limit(int64_t limit) noexcept
+	{
+		state_.limit.store(static_cast<uint64_t>(limit) | (load(state_.limit) & queued), std::memory_order_release);
 	}
 
 	/* Under the lock. */
@@ -744,7 +903,7 @@ private:
 
 	int64_t		load_limit() const noexcept
 	{
-		return static_cast<int64_t>(load(state_.limit));
+		return static_cast<int64_t>(load(state_.limit) & ~queued);
 	}
 
 	int64_t		load_granted() const noexcept
@@ -780,9 +939,12 @@ private:
 	Env		   &env_;
 	Steps		steps_;
 	ClockTrust<Atomic> trust_;
+	Queue<Atomic> queue_;
+	Pace		pace_;
 
 	Options		options_{};
 	int64_t		max_drift_ = 0;	/* ticks */
+	int64_t		short_drift_ = 0;	/* the same for the short way */
 	int64_t		half_ahead_ = 0;	/* ticks: where this little is left, it is reserved further; 0: when needed */
 
 	/* This process's last reading of the clock, and its tick. */

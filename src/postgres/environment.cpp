@@ -45,7 +45,8 @@ prepare_generator()
 		if (shared() == nullptr)
 			report_not_preloaded();
 		own_counters = &shared()->backends[backend_number()];
-		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), environment);
+		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), environment,
+														  queue_places(), static_cast<size_t>(backend_number()));
 	}
 	generator_options_changed = false;
 	generator->set_options(generator_options());
@@ -106,6 +107,26 @@ sleep_briefly(int64_t ns, uint32 event)
 	pgstat_report_wait_end();
 	if (IsUnderPostmaster && !PostmasterIsAlive())
 		proc_exit(1);
+}
+
+/* Waits about so long, unless it is interrupted; returns how long it was, ns. */
+int64_t
+sleep_for(int64_t ns, bool first, uint32 event)
+{
+	int64_t		start = boot_clock_ns();
+
+	if (ns >= shortest_latch_wait_ns)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ns / ns_per_ms - 1, event);
+		ResetLatch(MyLatch);
+	}
+	else
+		sleep_briefly(ns, event);
+
+	int64_t		waited = count_wait(start, first);
+
+	CHECK_FOR_INTERRUPTS();
+	return waited;
 }
 
 }  // namespace
@@ -208,22 +229,20 @@ int64_t
 ServerEnvironment::wait(int64_t ns, bool first) noexcept
 {
 	static uint32 event = 0;
-	int64_t		start = boot_clock_ns();
 
 	if (event == 0)
 		event = wait_event("SnowflakeClock");
-	if (ns >= shortest_latch_wait_ns)
-	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ns / ns_per_ms - 1, event);
-		ResetLatch(MyLatch);
-	}
-	else
-		sleep_briefly(ns, event);
+	return sleep_for(ns, first, event);
+}
 
-	int64_t		waited = count_wait(start, first);
+int64_t
+ServerEnvironment::wait_for_pace(int64_t ns, bool first) noexcept
+{
+	static uint32 event = 0;
 
-	CHECK_FOR_INTERRUPTS();
-	return waited;
+	if (event == 0)
+		event = wait_event("SnowflakeSessionRate");
+	return sleep_for(ns, first, event);
 }
 
 int64_t
@@ -245,7 +264,8 @@ ServerEnvironment::clock_ahead(int64_t now_ns, int64_t durable_us) noexcept
 ServerGenerator &
 server_generator()
 {
-	if (unlikely(generator == nullptr || generator_options_changed))
+	/* True at the start, until there is a generator. */
+	if (unlikely(generator_options_changed))
 		prepare_generator();
 	return *generator;
 }

@@ -29,6 +29,11 @@ public:
 		return server_clock.recent_ns();
 	}
 
+	int64_t		boot_ns() noexcept
+	{
+		return boot_clock_ns();
+	}
+
 	ClockReading read_clock() noexcept;
 	void		lock() noexcept;
 	void		unlock() noexcept;
@@ -38,6 +43,7 @@ public:
 	void		flush_limit() noexcept;
 	void		set_limit(int64_t limit_us) noexcept;
 	int64_t		wait(int64_t ns, bool first) noexcept;
+	int64_t		wait_for_pace(int64_t ns, bool first) noexcept;
 	int64_t		wait_for_grant(int64_t us, int64_t ns, bool first) noexcept;
 	void		clock_ahead(int64_t now_ns, int64_t durable_us) noexcept;
 

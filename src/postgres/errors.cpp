@@ -144,6 +144,19 @@ report_standstill(const Taken &taken)
 }
 
 [[noreturn]] void
+report_over_rate(const Taken &taken)
+{
+	ereport(ERROR,
+			(errcode(sqlstate_rate),
+			 errmsg("session takes snowflake ids faster than it may"),
+			 errdetail("\"snowflake.max_session_rate\" is %d ids a second, and the session would have to wait for %s; "
+					   "\"snowflake.max_wait\" is %d ms.",
+					   max_session_rate_setting(), interval_text(taken.excess_ns / ns_per_us).text, max_wait_setting()),
+			 errhint("Try again; a larger \"snowflake.max_wait\" waits longer. "
+					 "A superuser can change \"snowflake.max_session_rate\" for a role or a database.")));
+}
+
+[[noreturn]] void
 report_forward_jump(const Taken &taken)
 {
 	ereport(ERROR,
@@ -237,6 +250,8 @@ report_failure(const Taken &taken)
 			report_ungranted(taken.now_ns / ns_per_us);
 		case Failure::past_grant:
 			report_past_grant(taken);
+		case Failure::over_rate:
+			report_over_rate(taken);
 		case Failure::none:
 			break;
 	}

@@ -32,6 +32,7 @@ int			clock_setting;
 int			sequence_start_setting;
 int			max_drift_ms;
 int			max_wait_ms;
+int			max_session_rate_ids;
 int			reserve_ahead_ms;
 int			max_forward_jump_s;
 
@@ -255,6 +256,14 @@ define_clock_settings(GucContext at_start)
 								nullptr, assign_number, nullptr);
 	});
 
+	/* For roles that could take what others need; only a superuser, or whom he grants it to, sets it. */
+	define("snowflake.max_session_rate", [&] (const char *name) {
+		DefineCustomIntVariable(name, "Sets how many ids a session may take in a second.",
+								"What it did not take in the last second it may take at once. 0 is any number.",
+								&max_session_rate_ids, 0, 0, 1000000000, PGC_SUSET, 0,
+								nullptr, assign_number, nullptr);
+	});
+
 	/* Two WAL flushes for each while ids are made; also the longest wait after a restart: keep it below max_wait. */
 	define("snowflake.reserve_ahead", [&] (const char *name) {
 		DefineCustomIntVariable(name, "Sets how far ahead of the ids the limit is made durable.", nullptr,
@@ -374,6 +383,7 @@ generator_options()
 		.max_wait_ns = max_wait_ms * ns_per_ms,
 		.reserve_ahead_us = reserve_ahead_ms * us_per_ms,
 		.max_forward_jump_ns = max_forward_jump_s * ns_per_s,
+		.max_session_rate = max_session_rate_ids,
 	};
 }
 
@@ -399,6 +409,12 @@ int
 max_wait_setting()
 {
 	return max_wait_ms;
+}
+
+int
+max_session_rate_setting()
+{
+	return max_session_rate_ids;
 }
 
 int

@@ -44,6 +44,7 @@ const char *registry_auth_file_setting();
 int			claim_window_setting();	/* ms */
 int			max_drift_setting();	/* ms */
 int			max_wait_setting();		/* ms */
+int			max_session_rate_setting(); /* ids a second; 0: any number */
 int			max_forward_jump_setting(); /* s */
 
 }  // namespace snowflake

@@ -61,10 +61,17 @@ keep(const RegistryGrant &grant)
 	memcpy(static_cast<void *>(kept), &record, sizeof(record));
 }
 
+/* The counters come after Shared, and the places after them. */
+Size
+places_offset()
+{
+	return add_size(sizeof(Shared), mul_size(MaxBackends, sizeof(BackendCounters)));
+}
+
 Size
 shared_size()
 {
-	return add_size(sizeof(Shared), mul_size(MaxBackends, sizeof(BackendCounters)));
+	return add_size(places_offset(), mul_size(MaxBackends, sizeof(Place<Atomic64>)));
 }
 
 void
@@ -153,6 +160,14 @@ Shared *
 shared()
 {
 	return state;
+}
+
+Queue<Atomic64>::Places
+queue_places()
+{
+	void	   *places = reinterpret_cast<char *>(state) + places_offset();
+
+	return {static_cast<Place<Atomic64> *>(places), static_cast<size_t>(state->backend_count)};
 }
 
 void

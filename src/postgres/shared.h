@@ -104,6 +104,9 @@ void		request_shared();
 /* Null where the library was not preloaded. */
 Shared	   *shared();
 
+/* The backends' places in the generator's queue, by their numbers; in shared memory. */
+Queue<Atomic64>::Places queue_places();
+
 /*
  * Keeps the nonce and the grant, as they are in Shared, over a crash of this
  * server's processes: the postmaster then makes Shared anew, and the server is

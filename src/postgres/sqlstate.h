@@ -15,6 +15,9 @@ constexpr int sqlstate_clock = MAKE_SQLSTATE('S', 'F', '0', '0', '1');
 /* The registry grants no node number at the moment, or no more time. */
 constexpr int sqlstate_registry = MAKE_SQLSTATE('S', 'F', '0', '0', '2');
 
+/* The session has taken as many ids as it may at the moment. */
+constexpr int sqlstate_rate = MAKE_SQLSTATE('S', 'F', '0', '0', '3');
+
 }  // namespace snowflake
 
 #endif

@@ -182,7 +182,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	int64		newest = generator.newest_id();
 	bool		is_held = state.generator.word.load(std::memory_order_acquire) & held;
 	int64		reserved_us = is_held ?
-		tick_begin_us(layout, static_cast<int64>(state.generator.limit.load(std::memory_order_acquire))) : read_limit();
+		tick_begin_us(layout, generator.reserved_tick()) : read_limit();
 	int64		now_us = server_clock.now_us();
 	RegistryGrant grant = current_grant();
 	bool		is_ahead = has_registry() && !RecoveryInProgress() && grant.grant.start_us > now_us &&

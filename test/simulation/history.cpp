@@ -160,6 +160,8 @@ void
 History::begin_life() noexcept
 {
 	state_.initialize();
+	for (Place<SimAtomic> &place : places_)
+		place = {};
 	world.believable_ns = world.greatest_offset_ns = world.offset_ns;
 	newest_step_ = 0;
 	life_issued_end_us_ = 0;
@@ -174,10 +176,13 @@ History::begin_life() noexcept
 		Backend	   &backend = backends_[i];
 
 		backend.environment.begin(i, &backend.fiber, node_);
-		backend.generator.emplace(state_, *layout_, backend.environment);
+		backend.generator.emplace(state_, *layout_, backend.environment, places_, static_cast<size_t>(i));
 		backend.stalled_until = 0;
+		backend.taken = 0;
+		backend.first_ns = 0;
 		world.running = i;
 		backend.options.max_forward_jump_ns = max_forward_jump_us_ * ns_per_us;
+		backend.options.max_session_rate = random().one_in(4) ? random().one_of({100, 1000, 3000}) : 0;
 		backend.options.max_wait_ns = random().one_of<int64_t>({0, 1, 10, 1000}) * ns_per_ms;
 		backend.options.sequence_start = random().one_of({SequenceStart::subtick, SequenceStart::zero,
 														  SequenceStart::random});
@@ -430,7 +435,7 @@ History::settle() noexcept
 	run_until_idle("a call");
 
 	past_us = std::max({world.wall_ns() / ns_per_us, world.log.limit_us(), newest_begin_us_,
-						begin_us(static_cast<int64_t>(state_.limit.peek()))}) + 2 * layout_->tick_us;
+						begin_us(static_cast<int64_t>(state_.limit.peek() & ~queued))}) + 2 * layout_->tick_us;
 	if (past_us > begin_us(layout_->last_tick() - std::min<int64_t>(layout_->last_tick(), 40)))
 		return;
 	world.offset_ns += past_us * ns_per_us - world.wall_ns();
@@ -467,11 +472,13 @@ History::call(Backend &backend) noexcept
 	backend.from_us = from_us_;
 	backend.limits_set = world.limits_set;
 	backend.word = state_.word.peek();
+	for (int i = 0; i < backend_count_; i++)
+		backend.since[i] = backends_[i].environment.in_wait() ? places_[i].since.peek() : 0;
 	backend.environment.begin_call();
 	switch (backend.op)
 	{
 		case Op::take:
-			take(backend, random().one_in(4) ? random().between(1, 10) : 1);
+			take(backend, !settling_ && random().one_in(4) ? random().between(1, 10) : 1);
 			break;
 		case Op::advance_past:
 			advance_past(backend);
@@ -500,6 +507,8 @@ void
 History::take(Backend &backend, int64_t wanted) noexcept
 {
 	trace("take(%" PRId64 ")", wanted);
+	if (backend.first_ns == 0)
+		backend.first_ns = world.boot_ns;
 
 	Taken		taken = backend.generator->take(wanted);
 
@@ -544,6 +553,25 @@ History::check_issued(Backend &backend, const Taken &taken, int64_t wanted) noex
 		  "I3: tick %" PRId64 " ends at %" PRId64 " us, but the durable limit is %" PRId64 " us",
 		  tick, begin_us(tick + 1), world.log.durable_us());
 
+	/* Those who waited before the call began, and still do, find an id in the tick, unless there is a later one for them. */
+	const Steps steps(*layout_);
+	int64_t		left = steps.left_in_tick(issued.last) - 1;
+
+	for (int i = 0; i < backend_count_; i++)
+	{
+		if (&backends_[i] != &backend && backend.since[i] != 0 && places_[i].since.peek() == backend.since[i] &&
+			static_cast<int64_t>(places_[i].until.peek()) > world.boot_ns)
+			left--;
+	}
+	check(left >= 0 ||
+		  tick < tick_at(*layout_, taken.now_ns / ns_per_us) + backend.options.max_drift_us / layout_->tick_us,
+		  "the last ids of tick %" PRId64 " are taken from those who waited for them", tick);
+
+	backend.taken += taken.count;
+	check(backend.options.max_session_rate == 0 ||
+		  (backend.taken - 1) * ns_per_s <= (world.boot_ns - backend.first_ns) * backend.options.max_session_rate,
+		  "%" PRId64 " ids are more than the session's rate", backend.taken);
+
 	/* I2 */
 	check(issued.first > backend.above_step, "I2: an id that was returned before the call is greater");
 
@@ -580,6 +608,7 @@ History::check_failed(Backend &backend, const Taken &taken) noexcept
 			check(taken.excess_ns > layout_->tick_us * ns_per_us ||
 				  backend.environment.waited_ns() > backend.options.max_wait_ns ||
 				  backend.limits_set != world.limits_set, "a wait of at most a tick is refused");
+			/* The tick, or the one after a tick whose last ids are others'. */
 			check(taken.tick > tick_at(*layout_, taken.now_ns / ns_per_us) +
 				  backend.options.max_drift_us / layout_->tick_us,
 				  "the clock is not behind");
@@ -591,6 +620,12 @@ History::check_failed(Backend &backend, const Taken &taken) noexcept
 		case Failure::forward_jump:
 			check(taken.excess_ns > backend.options.max_forward_jump_ns, "the clock did not jump so far");
 			break;
+		case Failure::over_rate:
+			check(backend.options.max_session_rate != 0 && taken.excess_ns > 0,
+				  "the session has its rate");
+			check(taken.excess_ns > layout_->tick_us * ns_per_us ||
+				  backend.environment.waited_ns() > backend.options.max_wait_ns, "a wait of at most a tick is refused");
+			break;
 		case Failure::epoch_ahead:
 			check(taken.now_ns < layout_->epoch_us * ns_per_us, "the epoch is not ahead");
 			break;
@@ -600,8 +635,9 @@ History::check_failed(Backend &backend, const Taken &taken) noexcept
 		default:
 			check(false, "a failure that take() cannot have");
 	}
-	/* Where others take the ids that it waits for, a call may end without. */
-	check(!backend.must_succeed || (taken.failure == Failure::behind && backend.word != state_.word.peek()),
+	/* Where more came before it than a tick has ids, a call may end without; who has just been served counts twice. */
+	check(!backend.must_succeed ||
+		  (taken.failure == Failure::behind && 2 * (backend_count_ - 1) > static_cast<int64_t>(layout_->max_sequence())),
 		  "no id, though the clock is right: %s", failure_names[static_cast<int>(taken.failure)]);
 }
 
@@ -610,7 +646,7 @@ History::advance_past(Backend &backend) noexcept
 {
 	bool		limit_is_moved = any_busy(Op::set_reserved_until);
 	int64_t		tick = random().one_in(16) ? layout_->last_tick() :
-		random().one_in(2) ? static_cast<int64_t>(state_.limit.peek()) + random().between(-2, 1) :
+		random().one_in(2) ? static_cast<int64_t>(state_.limit.peek() & ~queued) + random().between(-2, 1) :
 		now_tick() + random().between(-3, 5);
 
 	tick = std::clamp<int64_t>(tick, 0, layout_->last_tick());

@@ -9,7 +9,8 @@
  * I4	an id is not further ahead of the clock that the call read than max_drift
  * I5	an id fits the layout
  *
- * And: later ids sort after advance_past(); a clock that is not believed moves no
+ * And: nobody takes the last ids of a tick that calls wait for which came before;
+ * nobody takes ids faster than his rate; later ids sort after advance_past(); a clock that is not believed moves no
  * limit; failures have their reason; when all is well again, everybody gets an id.
  */
 #ifndef SNOWFLAKE_SIMULATION_HISTORY_H
@@ -24,10 +25,10 @@ namespace snowflake::simulation
 
 using SimGenerator = Generator<SimAtomic, SimEnvironment>;
 
-constexpr int failure_count = static_cast<int>(Failure::past_grant) + 1;
+constexpr int failure_count = static_cast<int>(Failure::over_rate) + 1;
 constexpr const char *failure_names[failure_count] = {
 	"none", "behind", "standstill", "forward_jump", "epoch_ahead", "exhausted", "issued_above",
-	"ungranted", "past_grant",
+	"ungranted", "past_grant", "over_rate",
 };
 
 /* Over all histories: shows that what should be tried was tried. */
@@ -115,6 +116,9 @@ private:
 		int64_t		from_us;		/* ids begin at or after this */
 		int			limits_set;
 		uint64_t	word;			/* when the call began */
+		uint64_t	since[max_backends];	/* the places of those who waited then; 0: none */
+		int64_t		first_ns;		/* its first call in this life, on CLOCK_BOOTTIME; 0: none yet */
+		int64_t		taken;			/* ids since */
 		bool		must_succeed;
 	};
 
@@ -172,6 +176,7 @@ private:
 	Layouts		layouts_;
 	Backend		backends_[max_backends];
 	SharedState<SimAtomic> state_;
+	Place<SimAtomic> places_[max_backends];
 
 	/* Of this history. */
 	int			backend_count_;

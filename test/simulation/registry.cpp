@@ -395,6 +395,10 @@ public:
 	}
 
 	int64_t		now_ns() noexcept;
+	int64_t		boot_ns() noexcept
+	{
+		return world.boot_ns;
+	}
 	int64_t		recent_ns() noexcept;
 	ClockReading read_clock() noexcept;
 	void		lock() noexcept;
@@ -405,6 +409,10 @@ public:
 	void		flush_limit() noexcept;
 	void		set_limit(int64_t limit_us) noexcept;
 	int64_t		wait(int64_t ns, bool) noexcept;
+	int64_t		wait_for_pace(int64_t ns, bool first) noexcept
+	{
+		return wait(ns, first);
+	}
 	int64_t		wait_for_grant(int64_t us, int64_t ns, bool first) noexcept;
 	void		clock_ahead(int64_t, int64_t) noexcept
 	{
@@ -521,6 +529,7 @@ struct Server
 	bool		is_up;
 	int			lock_holder;
 	SharedState<SimAtomic> state;
+	Place<SimAtomic> places[fibers_per_server];
 	uint64_t	newest_step;			/* returned */
 
 	/* In shared memory: what the registry has granted, as the backends see it, and what they ask for. */
@@ -1232,7 +1241,7 @@ begin_processes(Server &server) noexcept
 		Server::Process &process = server.processes[i];
 
 		process.environment.begin(&server, i, &process.fiber);
-		process.generator.emplace(server.state, *layout, process.environment);
+		process.generator.emplace(server.state, *layout, process.environment, server.places, static_cast<size_t>(i));
 		process.generator->set_options(server.options);
 		process.stalled_until = 0;
 	}
@@ -1265,6 +1274,8 @@ begin_life(Server &server) noexcept
 	server.is_up = true;
 	server.lock_holder = nobody;
 	server.state.initialize();
+	for (Place<SimAtomic> &place : server.places)
+		place = {};
 	server.newest_step = 0;
 	server.is_usable = server.has_problem = false;
 	server.demanded_until_us = 0;
@@ -1325,6 +1336,8 @@ crash_processes(Server &server) noexcept
 	coverage.gone_on += server.kept.is_usable;
 	server.lock_holder = nobody;
 	server.state.initialize();
+	for (Place<SimAtomic> &place : server.places)
+		place = {};
 	server.has_problem = false;
 	server.demanded_until_us = 0;
 	server.is_usable = server.kept.is_usable;

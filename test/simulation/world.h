@@ -301,6 +301,12 @@ public:
 		return reading_ns_ = world.wall_ns();
 	}
 
+	int64_t		boot_ns() noexcept
+	{
+		step();
+		return boot_read_ns_ = world.boot_ns;
+	}
+
 	int64_t		recent_ns() noexcept
 	{
 		if (read_at_ns_ < 0 || world.boot_ns - read_at_ns_ > world.recent_age_ns || world.random.one_in(2))
@@ -386,14 +392,18 @@ public:
 		step();
 	}
 
-	int64_t		wait(int64_t ns, bool) noexcept
+	int64_t		wait(int64_t ns, bool first) noexcept
 	{
 		int64_t		start = world.boot_ns;
+
+		if (first)
+			waits_since_ns_ = boot_read_ns_;
+		in_wait_ = true;
 
 		check_locked(false, "wait");
 		check(ns > 0 && ns <= longest_wait_ns, "a wait of %" PRId64 " ns", ns);
 		trace("waits for %" PRId64 " ns", ns);
-		asked_ns_ = waited_ns_ + ns;
+		asked_ns_ = slept_ns_ + ns;
 		/* A signal may end it early. */
 		wake_ns_ = start + (world.random.one_in(8) ? world.random.below(ns) : ns);
 		do
@@ -402,8 +412,14 @@ public:
 			Fiber::pause();
 		} while (world.boot_ns < wake_ns_);
 		may_leave();
-		waited_ns_ += world.boot_ns - start;
+		in_wait_ = false;
+		slept_ns_ += world.boot_ns - start;
 		return world.boot_ns - start;
+	}
+
+	int64_t		wait_for_pace(int64_t ns, bool first) noexcept
+	{
+		return wait(ns, first);
 	}
 
 	int64_t		wait_for_grant(int64_t, int64_t ns, bool first) noexcept
@@ -419,7 +435,9 @@ public:
 
 	void		begin_call() noexcept
 	{
-		waited_ns_ = asked_ns_ = 0;
+		slept_ns_ = asked_ns_ = 0;
+		waits_since_ns_ = INT64_MAX;
+		in_wait_ = false;
 	}
 
 	/* For the scheduler and the checks. */
@@ -435,9 +453,14 @@ public:
 	{
 		return reading_ns_;
 	}
+	bool		in_wait() const noexcept
+	{
+		return in_wait_;
+	}
+	/* Since its first wait began. */
 	int64_t		waited_ns() const noexcept
 	{
-		return waited_ns_;
+		return waits_since_ns_ == INT64_MAX ? 0 : world.boot_ns - waits_since_ns_;
 	}
 	int64_t		asked_ns() const noexcept
 	{
@@ -483,7 +506,10 @@ private:
 	int64_t		reading_ns_ = 0;
 	int64_t		read_at_ns_ = -1;
 	int64_t		wake_ns_ = 0;
-	int64_t		waited_ns_ = 0;		/* in this call */
+	int64_t		boot_read_ns_ = 0;	/* what boot_ns() said last */
+	int64_t		waits_since_ns_ = INT64_MAX;	/* of this call; INT64_MAX: it has not waited */
+	int64_t		slept_ns_ = 0;		/* in this call */
+	bool		in_wait_ = false;
 	int64_t		asked_ns_ = 0;		/* in this call, with the last wait as long as it was asked for */
 	int			position_ = 0;
 	int			prepared_ = unknown;	/* world.limits_set when a reservation was begun */

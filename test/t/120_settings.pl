@@ -22,6 +22,7 @@ my %defaults = (
 	'snowflake.clock' => [ 'realtime', 'postmaster' ],
 	'snowflake.max_drift' => [ '0', 'sighup' ],
 	'snowflake.max_wait' => [ '2000', 'user' ],
+	'snowflake.max_session_rate' => [ '0', 'superuser' ],
 	'snowflake.sequence_start' => [ 'subtick', 'sighup' ],
 	'snowflake.reserve_ahead' => [ '500', 'sighup' ],
 	'snowflake.max_forward_jump' => [ '3600', 'sighup' ],

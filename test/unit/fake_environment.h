@@ -9,6 +9,7 @@
 #ifndef SNOWFLAKE_TEST_FAKE_ENVIRONMENT_H
 #define SNOWFLAKE_TEST_FAKE_ENVIRONMENT_H
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -31,6 +32,8 @@ using State = SharedState<std::atomic<uint64_t>>;
 struct FakeServer
 {
 	State		state;
+	std::array<Place<std::atomic<uint64_t>>, 64> places{};
+	std::atomic<size_t> backends{0};
 	std::mutex	mutex;
 	uint64_t	node = 5;
 
@@ -66,6 +69,8 @@ struct FakeServer
 	void		restart()
 	{
 		state.initialize();
+		for (auto &place : places)
+			place.since = place.until = 0;
 		written_us = durable_us.load();
 	}
 };
@@ -81,6 +86,11 @@ public:
 	int64_t		now_ns()
 	{
 		return server_.wall_ns();
+	}
+
+	int64_t		boot_ns()
+	{
+		return server_.boot_ns;
 	}
 
 	int64_t		recent_ns()
@@ -164,6 +174,11 @@ public:
 		return server_.boot_ns - start;
 	}
 
+	int64_t		wait_for_pace(int64_t ns, bool first)
+	{
+		return wait(ns, first);
+	}
+
 	int64_t		wait_for_grant(int64_t us, int64_t ns, bool)
 	{
 		int64_t		start = server_.boot_ns;
@@ -234,7 +249,8 @@ class Backend
 {
 public:
 	Backend(FakeServer &server, const Layout &layout) :
-		environment(server), generator(server.state, layout, environment)
+		environment(server),
+		generator(server.state, layout, environment, server.places, server.backends++ % server.places.size())
 	{
 		apply();
 	}

@@ -1,0 +1,103 @@
+# Ids as a shared resource: sessions that take all they can get, beside others that want one now and then.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Snowflake::Server;
+use Test::More;
+
+my $server = Snowflake::Server->new('one');
+
+$server->init;
+$server->configure('max_connections' => '40');
+$server->start;
+$server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+
+# Calls one by one, each of which must have its id within 4 s and a tick, beside hogs of this kind.  By luck alone one of ten
+# callers would have to wait for ten ticks or so.
+sub has_its_share
+{
+	my ($kind, $sequence_bits) = @_;
+	my $name = "beside $kind, " . 2**$sequence_bits . ' ids a tick';
+
+	$server->restart_with_layout("timestamp:32 node:19 sequence:$sequence_bits tick:1s epoch:2025-01-01", 'snowflake.max_wait' => '4s');
+	$server->start_clients(($kind) x 8);
+	# Every hog is at work.  What they are given is not seen for long: COPY sends it in pieces.
+	$server->poll_query_until('postgres', q{SELECT count(*) = 8 FROM pg_stat_activity WHERE application_name = 'client' AND state = 'active'})
+	  or die 'the hogs do not begin';
+	$server->safe_psql('postgres', 'SELECT snowflake_stat_reset()');
+
+	my @calls = map { $server->start_call("caller$_", ('SELECT snowflake_nextval()') x 5) } 1 .. 2;
+	my $got = 0;
+
+	$got += $server->finish_call($_) foreach @calls;
+	is(join('', map { $_->{err} } @calls), '', "$name: no call is refused");
+	is($got, 2 * 5, "$name: each call has its id");
+	note("$name: the longest wait: " . $server->stat('longest_wait') . ', ids: ' . $server->stat('ids') . ', errors: ' . $server->stat('errors'));
+	# What it asked for, and a second for a processor that others have.
+	is($server->stat(q{longest_wait <= '6 s'}), 't', "$name: no call waited for longer than max_wait and a tick");
+	$server->finish_clients;
+	return;
+}
+
+has_its_share('endless_batch', 12);
+has_its_share('stream', 3);
+has_its_share('batch', 3);
+
+# Callers that went away while they waited leave their places: cancelled, or their sessions ended.
+$server->restart_with_layout('timestamp:32 node:21 sequence:1 tick:1s epoch:2025-01-01', 'snowflake.max_wait' => '2h');
+$server->take;
+my @gone = map { $server->start_call("gone$_", 'COPY (SELECT snowflake_nextval_batch(1000000)) TO STDOUT') } 1 .. 6;
+$server->poll_query_until('postgres', q{SELECT count(*) = 6 FROM pg_stat_activity WHERE application_name LIKE 'gone%' AND wait_event_type = 'Extension'})
+  or die 'nobody waits';
+$server->value(q{count(CASE WHEN pid % 2 = 0 THEN pg_cancel_backend(pid) ELSE pg_terminate_backend(pid) END) FROM pg_stat_activity WHERE application_name LIKE 'gone%'});
+$server->finish_call($_) foreach @gone;
+# A second for their places to lapse, one for each two ids.
+$server->record(split /\n/, $server->safe_psql('postgres', q{SET snowflake.max_wait = '10s'; SELECT snowflake_nextval() FROM generate_series(1, 3)}));
+is($server->stat('errors'), 0, 'callers that went away keep nobody from his ids');
+
+# With max_drift a session moves everybody's ids ahead of the clock: it takes whole ticks, and throws their ids away.
+my $whole_ticks = 'FROM generate_series(1, %d) AS n, LATERAL (SELECT snowflake_nextval_batch(4096) + 0 * n AS id LIMIT 1) AS made';
+
+$server->restart_with_layout('twitter', 'snowflake.max_wait' => undef, 'snowflake.max_drift' => '1h');
+$server->safe_psql('postgres', 'CREATE ROLE hog LOGIN; ALTER ROLE hog SET snowflake.max_session_rate = 10000');
+$server->record($server->safe_psql('postgres', sprintf "SELECT max(id) $whole_ticks", 60000));
+cmp_ok($server->stat('extract(epoch FROM drift)'), '>', 10, 'a session without a bound takes a minute of time at once');
+
+# In t seconds at most t + 1 times its rate.
+my ($id, $ahead, $seconds) = split /\|/, $server->safe_psql('postgres', sprintf("
+	WITH made AS MATERIALIZED (SELECT clock_timestamp() AS since, max(id) AS last, min(id) AS first $whole_ticks)
+	SELECT last, extract(epoch FROM snowflake_timestamp(last) - snowflake_timestamp(first)), extract(epoch FROM clock_timestamp() - statement_timestamp())
+	  FROM made", 300), extra_params => [ '-U', 'hog' ]);
+
+$server->record($id);
+cmp_ok($ahead, '<=', ($seconds + 1) * 10000 / 4096 / 1000 + 0.002, 'a session with a bound takes time at its rate');
+cmp_ok($ahead, '<', 0.3, 'and not the ticks that it asked for');
+
+# Nobody loosens his own bound, and no session of his begins with more than an id.
+sub as_hog
+{
+	my ($sql) = @_;
+	my ($status, $out, $err) = $server->psql('postgres', $sql, extra_params => [ '-U', 'hog' ]);
+
+	$server->record(grep { /^\d{15,}$/ } split /\n/, $out);
+	return $err;
+}
+
+foreach my $attempt ('SET snowflake.max_session_rate = 0', 'ALTER ROLE hog SET snowflake.max_session_rate = 0', q{SELECT set_config('snowflake.max_session_rate', '0', false)})
+{
+	like(as_hog($attempt), qr/permission denied to set parameter "snowflake.max_session_rate"/, "refused: $attempt");
+}
+$server->safe_psql('postgres', 'ALTER ROLE hog SET snowflake.max_session_rate = 1');
+
+my $over_rate = qr/ERROR:  SF003: session takes snowflake ids faster than it may\nDETAIL:  "snowflake.max_session_rate" is 1 ids a second, .*"snowflake.max_wait" is 0 ms\.\nHINT:  Try again;/;
+
+foreach my $between ('SELECT', 'RESET ALL', 'DISCARD ALL', q{SET snowflake.max_wait = '1ms'})
+{
+	like(as_hog("\\set VERBOSITY verbose\nSELECT snowflake_nextval();\n$between;\nSET snowflake.max_wait = 0;\nSELECT snowflake_nextval();"), $over_rate,
+		"a session's second id in a second is refused, after $between");
+}
+is(as_hog('SELECT snowflake_nextval(); SELECT snowflake_nextval()'), '', 'or waited for');
+
+$server->{ledger}->check('ids that were shared');
+done_testing();
