@@ -54,7 +54,9 @@ struct ClaimSource
  *						it only asks for that time
  * clock_ahead(now, us)	the clock of the first claim lies further past the durable limit than max_forward_jump
  *
- * Each may leave by longjmp(), which also releases the lock.
+ * Each may leave by longjmp(), which also releases the lock.  One that leaves a
+ * call that waited calls Generator::give_up_place() before; else its place in the
+ * queue lapses later.
  */
 template <typename E>
 concept Environment = requires(E e, int64_t ns, ClaimSource *source)

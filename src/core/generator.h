@@ -184,9 +184,10 @@ public:
 	Taken		take(int64_t wanted) noexcept
 	{
 		Taken		taken;
+		Obstacle	obstacle = try_to_take<true>(wanted, nullptr, &taken);
 
-		if (try_to_take<true>(wanted, nullptr, &taken) != Obstacle::none) [[unlikely]]
-			take_slowly(wanted, &taken);
+		if (obstacle != Obstacle::none) [[unlikely]]
+			take_slowly(wanted, obstacle, &taken);
 		return taken;
 	}
 
@@ -315,6 +316,12 @@ public:
 		return Failure::none;
 	}
 
+	/* The call will not come back from what it does in the environment: nothing is left for it in the queue. */
+	void		give_up_place() noexcept
+	{
+		queue_.give_up();
+	}
+
 	/* Ticks below this one are reserved, where a claim is held. */
 	int64_t		reserved_tick() const noexcept
 	{
@@ -428,16 +435,17 @@ private:
 	}
 
 	/* Goes on with a call that has met an obstacle.  Apart, so that the others need not be ready for it. */
-	[[gnu::noinline]] void take_slowly(int64_t wanted, Taken *taken) noexcept
+	[[gnu::noinline]] void take_slowly(int64_t wanted, Obstacle obstacle, Taken *taken) noexcept
 	{
 		Call		call{.ahead_us = options_.reserve_ahead_us};
-		Obstacle	obstacle;
 
 		if (!queue_.is_empty() && queue_.is_forsaken(env_.boot_ns()))
 			sweep_queue();
-		do
+		/* The short way ends for these whether there is an obstacle or not. */
+		if (pace_.is_bounded() || (obstacle == Obstacle::unreserved && taken->tick < load_limit()))
 			obstacle = try_at_pace(wanted, call, taken);
-		while (obstacle != Obstacle::none && overcome(obstacle, wanted, &call, taken));
+		while (obstacle != Obstacle::none && overcome(obstacle, wanted, &call, taken))
+			obstacle = try_at_pace(wanted, call, taken);
 		if (obstacle == Obstacle::none)
 			pace_.spend(taken->count);
 		/* It may be one of a call that was cancelled. */

@@ -10,8 +10,8 @@
  * fewer ids than there are places, they go to those that came first.
  *
  * A place is good until a moment of CLOCK_BOOTTIME shortly after its call means to
- * be awake, and lapses then: a session that was cancelled, ended or stopped holds
- * nobody up for longer, and has nothing to clean up.
+ * be awake, and lapses then: a session that was ended or stopped, wherever it was,
+ * holds nobody up for longer, and need not clean up.
  *
  * Each backend has one place.  All of this is written under the generator's lock,
  * but for who gives up a place of his own, and read without it: wrong values

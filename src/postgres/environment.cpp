@@ -46,7 +46,7 @@ prepare_generator()
 			report_not_preloaded();
 		own_counters = &shared()->backends[backend_number()];
 		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), environment,
-														  queue_places(), static_cast<size_t>(backend_number()));
+															queue_places(), static_cast<size_t>(backend_number()));
 	}
 	generator_options_changed = false;
 	generator->set_options(generator_options());
@@ -109,6 +109,15 @@ sleep_briefly(int64_t ns, uint32 event)
 		proc_exit(1);
 }
 
+/* A call that ends here leaves the queue. */
+void
+check_for_interrupts()
+{
+	if (QueryCancelPending || ProcDiePending)
+		generator->give_up_place();
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* Waits about so long, unless it is interrupted; returns how long it was, ns. */
 int64_t
 sleep_for(int64_t ns, bool first, uint32 event)
@@ -125,7 +134,7 @@ sleep_for(int64_t ns, bool first, uint32 event)
 
 	int64_t		waited = count_wait(start, first);
 
-	CHECK_FOR_INTERRUPTS();
+	check_for_interrupts();
 	return waited;
 }
 
@@ -140,7 +149,7 @@ constinit BackendCounters *own_counters;
 ClockReading
 ServerEnvironment::read_clock() noexcept
 {
-	CHECK_FOR_INTERRUPTS();
+	check_for_interrupts();
 	return server_clock.read();
 }
 

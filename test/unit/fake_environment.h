@@ -250,7 +250,7 @@ class Backend
 public:
 	Backend(FakeServer &server, const Layout &layout) :
 		environment(server),
-		generator(server.state, layout, environment, server.places, server.backends++ % server.places.size())
+		  generator(server.state, layout, environment, server.places, server.backends++ % server.places.size())
 	{
 		apply();
 	}

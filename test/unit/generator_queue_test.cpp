@@ -58,10 +58,10 @@ TEST_F(QueueTest, a_call_that_waits_finds_an_id_in_the_next_tick_whatever_others
 
 	/* A batch that is awake when the tick begins takes runs as long as it is given any. */
 	while_waiting(*backend, [&]
-	{
-		while (taken < 3)
-			taken += hog.take(1000).count;
-	});
+				  {
+					  while (taken < 3)
+						  taken += hog.take(1000).count;
+				  });
 	EXPECT_EQ(take(), Place(1001, 3));
 	EXPECT_EQ(taken, 3);
 	EXPECT_EQ(waits().size(), 1u);
@@ -98,11 +98,11 @@ TEST_F(QueueTest, is_still_shown_when_time_was_reserved)
 	at(1500);
 	EXPECT_EQ(backend->take(4).count, 4);
 	while_waiting(*backend, [&]
-	{
-		/* This tick is not reserved yet. */
-		hog.take(1);
-		was_shown = is_shown();
-	});
+				  {
+					  /* This tick is not reserved yet. */
+					  hog.take(1);
+					  was_shown = is_shown();
+				  });
 	EXPECT_EQ(take(), Place(1501, 1));
 	EXPECT_TRUE(was_shown);
 }
@@ -120,17 +120,8 @@ TEST_F(QueueTest, is_left_by_a_call_that_is_refused)
 
 TEST_F(QueueTest, serves_in_the_order_in_which_calls_came)
 {
-	/* Four ids, five places. */
-	while_waiting(*backend, [&]
-	{
-		/* As if four had come before: from other sessions, awake a moment later. */
-		for (size_t i = 10; i < 14; i++)
-		{
-			server.places[i].since = static_cast<uint64_t>(server.boot_ns.load() - ns_per_s);
-			server.places[i].until = static_cast<uint64_t>(server.boot_ns.load() + 100 * ns_per_ms);
-		}
-		server.state.queue.length = 5;
-	});
+	/* Four ids, five places; those before it are awake a moment later. */
+	while_waiting(*backend, [&] { come_before(4); });
 
 	Taken		taken;
 
@@ -146,14 +137,14 @@ TEST_F(QueueTest, those_who_came_later_are_left_nothing_where_there_is_too_littl
 {
 	/* Four have come after it. */
 	while_waiting(*backend, [&]
-	{
-		for (size_t i = 10; i < 14; i++)
-		{
-			server.places[i].since = static_cast<uint64_t>(server.boot_ns.load());
-			server.places[i].until = static_cast<uint64_t>(server.boot_ns.load() + 100 * ns_per_ms);
-		}
-		server.state.queue.length = 5;
-	});
+				  {
+					  for (size_t i = 10; i < 14; i++)
+					  {
+						  server.places[i].since = static_cast<uint64_t>(server.boot_ns.load());
+						  server.places[i].until = static_cast<uint64_t>(server.boot_ns.load() + 100 * ns_per_ms);
+					  }
+					  server.state.queue.length = 5;
+				  });
 	EXPECT_EQ(take(), Place(1001, 0));
 }
 
@@ -220,10 +211,10 @@ TEST_F(QueueTest, leaves_ticks_alone_that_are_not_the_last_that_may_be_used)
 	std::vector<int64_t> runs;
 
 	while_waiting(*backend, [&]
-	{
-		at(1002);
-		runs = {hog.take(100).count, hog.take(100).count};
-	});
+				  {
+					  at(1002);
+					  runs = {hog.take(100).count, hog.take(100).count};
+				  });
 	EXPECT_EQ(take(), Place(1004, 2));
 	EXPECT_EQ(runs, (std::vector<int64_t>{4, 2}));
 }
@@ -241,12 +232,7 @@ TEST_F(QueueTest, waits_count_with_what_is_done_between_them)
 	{
 		pass_us(ns / ns_per_us);
 		backend->environment.on_prepare = [&] { pass_us(5 * tick); };
-		for (size_t i = 10; i < 14; i++)
-		{
-			server.places[i].since = 1;
-			server.places[i].until = static_cast<uint64_t>(server.boot_ns.load() + 100 * ns_per_ms);
-		}
-		server.state.queue.length = 5;
+		come_before(4);
 	};
 	EXPECT_EQ(failure_of(backend->take()), Failure::behind);
 	EXPECT_LE(server.boot_ns - start, 26 * ns_per_ms);
@@ -272,7 +258,7 @@ protected:
 
 		from.options.max_wait_ns = 0;
 		from.apply();
-		for (Taken taken; (taken = from.take(1000)).failure == Failure::none; )
+		for (Taken taken; (taken = from.take(1000)).failure == Failure::none;)
 			count += taken.count;
 		from.options.max_wait_ns = max_wait;
 		from.apply();
@@ -311,6 +297,15 @@ TEST_F(Rate, is_no_more_than_that_in_a_second_however_long_the_session_slept)
 	EXPECT_EQ(at_once(*backend), 100);
 	pass_us(us_per_s / 2);
 	EXPECT_EQ(at_once(*backend), 50);
+}
+
+TEST_F(Rate, that_does_not_divide_a_second_is_not_exceeded)
+{
+	use_layout("timestamp:41 node:4 sequence:18 epoch:2025-01-01");
+	set_rate(700000000);
+	start_at(1000);
+	pass_us(1);
+	EXPECT_LE(backend->take(100000).count, 700);
 }
 
 TEST_F(Rate, of_a_batch_is_the_same)

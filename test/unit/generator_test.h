@@ -93,6 +93,19 @@ protected:
 		EXPECT_EQ(take(), Place(tick_number, 0));
 	}
 
+	/* So many calls of others have come before, and wait for another 100 ms. */
+	void come_before(size_t count)
+	{
+		for (size_t i = 0; i < count; i++)
+		{
+			auto		&place = server.places[server.places.size() - 1 - i];
+
+			place.since = 1;
+			place.until = static_cast<uint64_t>(server.boot_ns.load() + 100 * ns_per_ms);
+		}
+		server.state.queue.length = count + 1;
+	}
+
 	Failure failure_of(const Taken &taken)
 	{
 		EXPECT_TRUE(taken.failure == Failure::none || taken.count == 0);
