@@ -173,12 +173,15 @@ TEST_F(QueueTest, a_place_lapses)
 
 TEST_F(QueueTest, a_place_that_has_lapsed_counts_no_more_where_others_wait)
 {
-	/* A session that is stopped; another's place is good. */
-	server.places[10].since = 1;
-	server.places[10].until = 2;
-	server.state.queue.length = 1;
-	while_waiting(*backend, [&] { EXPECT_EQ(server.state.queue.length, 1u); });
+	/* Of sessions that were stopped, as many as the tick has ids; another's place was good for longer. */
+	come_before(4);
+	for (size_t i = 1; i <= 4; i++)
+		server.places[server.places.size() - i].until = 2;
+	server.state.queue.length = 4;
+	server.state.queue.until = static_cast<uint64_t>(server.boot_ns.load() + ns_per_s);
+	while_waiting(*backend, [&] { EXPECT_EQ(server.state.queue.length, 5u); });
 	EXPECT_EQ(take(), Place(1001, 0));
+	EXPECT_EQ(waits().size(), 1u);
 }
 
 TEST_F(QueueTest, a_place_is_kept_for_the_next_tick_too)
