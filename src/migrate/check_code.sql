@@ -45,7 +45,7 @@ AS $$
 	FROM snowflake_migrate_internal.run_relations(run_) AS r
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_code(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: an error where other roles'' code would run with a superuser''s rights';
+	IS 'for snowflake_migrate.merge()''s own use: an error where others'' code would run with a superuser''s rights';
 
 /* Returns whether rows may be read.  That a type's owner could add code is no news to who is no superuser. */
 CREATE FUNCTION snowflake_migrate_internal.check_code(run_ bigint) RETURNS boolean
@@ -55,7 +55,8 @@ DECLARE
 	relations record;
 	caller CONSTANT record := snowflake_internal.strongest_role();
 BEGIN
-	SELECT r.read || ARRAY(SELECT m.relation::oid FROM snowflake_migrate_internal.not_merged(run_) AS m) AS read, r.written
+	SELECT r.read || ARRAY(SELECT m.relation::oid FROM snowflake_migrate_internal.not_merged(run_) AS m) AS read,
+			r.written
 		INTO relations
 		FROM snowflake_migrate_internal.run_relations(run_) AS r;
 	IF NOT caller.is_superuser THEN

@@ -183,9 +183,9 @@ COMMENT ON FUNCTION snowflake_internal.used_types(oid[], oid[], boolean)
 CREATE FUNCTION snowflake_internal.does_more(function oid) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN p.proname IN ('nextval', 'currval', 'lastval', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4',
-								   'uuidv7', 'clock_timestamp', 'timeofday', 'snowflake_nextval', 'uuid_generate_v1',
-								   'uuid_generate_v1mc', 'uuid_generate_v4') THEN false
+	SELECT CASE WHEN p.proname IN ('nextval', 'currval', 'lastval', 'snowflake_nextval', 'random', 'random_normal',
+								   'gen_random_uuid', 'uuidv4', 'uuidv7', 'uuid_generate_v1', 'uuid_generate_v1mc',
+								   'uuid_generate_v4', 'clock_timestamp', 'timeofday') THEN false
 			ELSE p.provolatile = 'v' OR p.proretset
 				OR (p.oid < 16384
 					AND (p.proname ~ '_to_xml|_to_json|^to_jsonb?$|^jsonb?_(build|agg|object_agg|populate)|^pg_input_'
@@ -286,7 +286,8 @@ AS $$
 		/* The planner may take an operator's negator or commutator instead, which its owner chooses. */
 		SELECT e.relation, pg_describe_object(e.classid, e.objid, 0), 'pg_operator'::regclass, p.oid, p.oprowner, false
 		FROM snowflake_internal.expressions(read, written) AS e
-			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.refclassid = 'pg_operator'::regclass
+			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid
+				AND d.refclassid = 'pg_operator'::regclass
 			JOIN pg_operator AS p ON p.oid = d.refobjid
 		WHERE p.oprowner IN (SELECT o.oid FROM other AS o)
 		UNION ALL
@@ -373,8 +374,8 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.has_foreign_objects() IS 'whether anything is another role''s';
 
 /*
- * foreign_code() where a superuser's rights are at stake, and nothing otherwise.  What it looked at stays as it is until
- * the end of the transaction.
+ * foreign_code() where a superuser's rights are at stake, and nothing otherwise.  What it looked at stays as it is
+ * until the end of the transaction.
  */
 CREATE FUNCTION snowflake_internal.dangerous_code(
 	read oid[],
@@ -405,7 +406,8 @@ BEGIN
 	IF NOT FOUND AND current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
 		RETURN QUERY
 			SELECT c.oid::regclass, NULL::text,
-				format('code of role %s would run with the rights of role %s if it was added since the transaction began',
+				format('code of role %s would run with the rights of role %s '
+						   'if it was added since the transaction began',
 					   c.relowner::regrole, strongest.role),
 				'Use a READ COMMITTED transaction.'
 			FROM snowflake_internal.touched(read, written) AS t
