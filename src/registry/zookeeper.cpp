@@ -73,6 +73,7 @@ struct Numbers
 	uint64_t   *numbers;
 	int64_t		count;
 	bool		is_out_of_memory;
+	bool		is_unreadable;
 };
 
 constinit const StoreContext *context = nullptr;
@@ -435,13 +436,19 @@ list_some(const uint64_t *nodes, int count,
 void
 take_numbers(const char *const *names, int count)
 {
-	const Size	size = sizeof(uint64_t) * static_cast<size_t>(count + 1);
+	numbers.is_unreadable = count < 0 || (names == nullptr && count > 0);
+	if (numbers.is_unreadable)
+		return;
+
+	const Size	size = sizeof(uint64_t) * (static_cast<size_t>(count) + 1);
 
 	numbers.numbers = static_cast<uint64_t *>(MemoryContextAllocExtended(CurrentMemoryContext, size,
 																		 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM));
 	numbers.is_out_of_memory = numbers.numbers == nullptr;
 	for (int i = 0; i < count && !numbers.is_out_of_memory; i++)
 	{
+		numbers.is_unreadable = numbers.is_unreadable || names[i] == nullptr;
+
 		const std::string_view name = names[i] != nullptr ? names[i] : "";
 		const bool	is_short = name.size() == 1 || (!name.empty() && name.front() != '0');
 
@@ -464,6 +471,12 @@ zookeeper_list(void (*found) (const ListedClaim &claim, void *argument), void *a
 		return fail_request(problem, ended, "list", group_path.text, answer);
 	if (numbers.is_out_of_memory)
 		return fail(problem, "out of memory");
+	if (numbers.is_unreadable)
+	{
+		if (numbers.numbers != nullptr)
+			pfree(numbers.numbers);
+		return fail(problem, "the list of \"%s\" in ZooKeeper can't be read", group_path.text);
+	}
 
 	uint64_t   *nodes = numbers.numbers;
 	int64_t		count = numbers.count;

@@ -5,6 +5,7 @@
 #include "registry/zookeeper_connection.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,28 @@ constinit int64_t silent_since_ms = 0;	/* since when an answer is missing and no
 constexpr size_t longest_auth = 512;
 constinit char auth[longest_auth + 2] = "";
 
+/*
+ * What the server is to answer, in that order; the library takes an answer to nothing, or one that is cut short, for an
+ * error of its own, and ends the process.
+ */
+enum class Kind : char
+{
+	create,
+	get,
+	set,
+	children,
+	multi,
+};
+
+constexpr uint32_t most_outstanding = 1024;
+
+constinit Kind outstanding[most_outstanding]{};
+constinit uint32_t sent_count = 0;	/* since the connection was opened */
+constinit uint32_t answered_count = 0;
+constinit bool is_in_frame = false; /* the library is reading one that was looked at */
+constinit int multi_types[max_operations]{};	/* of the transaction that was sent last */
+constinit int multi_count = 0;
+
 /* The requests of the operation at hand. */
 constinit uintptr_t operation = 0;
 constinit int requests = 0;
@@ -88,6 +111,185 @@ keep_failure(const char *message)
 		failure_errno = atoi(found + strlen(mark));
 }
 
+/*
+ * Looking at what the server sends, before the library reads it.
+ *
+ * A frame is a length of 4 bytes and what follows: in the session's first one its terms, else a header (the request's
+ * number, a transaction's number, an error) and a body.
+ */
+constexpr size_t max_whole_frame = 8192;	/* is looked at when all of it is there */
+constexpr uint32_t max_frame = 64 * 1024 * 1024;
+constexpr size_t header_bytes = 16;
+constexpr size_t stat_bytes = 68;
+
+enum class Frame
+{
+	good,
+	partial,					/* more is to come before it can be told */
+	bad,
+};
+
+/* The bytes of a frame from some place on; none where there are not so many. */
+struct Bytes
+{
+	const unsigned char *data;
+	size_t		left;
+	bool		is_short = false;
+
+	int32_t take_int() noexcept
+	{
+		uint32_t	value = 0;
+
+		for (int i = 0; i < 4; i++)
+			value = value << 8 | (left > static_cast<size_t>(i) ? data[i] : 0);
+		skip(4);
+		return static_cast<int32_t>(value);
+	}
+
+	void skip(size_t count) noexcept
+	{
+		is_short = is_short || count > left;
+		count = std::min(count, left);
+		data += count;
+		left -= count;
+	}
+
+	/* A length, and so many bytes. */
+	void skip_text() noexcept
+	{
+		const int32_t length = take_int();
+
+		if (length < 0)
+			is_short = true;
+		else
+			skip(static_cast<size_t>(length));
+	}
+};
+
+/* A result for each operation, an end, and nothing less. */
+bool
+is_multi_answer(Bytes body)
+{
+	for (int i = 0; i <= multi_count; i++)
+	{
+		const int32_t type = body.take_int();
+		const bool	is_end = body.left > 0 && body.data[0] != 0;
+
+		body.skip(1);
+		(void) body.take_int();
+		if (body.is_short || is_end)
+			return !body.is_short && i == multi_count;
+		if (i == multi_count || (type != -1 && type != multi_types[i]))
+			return false;
+		if (type == -1)
+			body.skip(4);
+		else if (type == ZOO_CREATE_OP)
+			body.skip_text();
+		else if (type == ZOO_SETDATA_OP)
+			body.skip(stat_bytes);
+	}
+	return false;
+}
+
+/* Is this the body of an answer to such a request?  length is that of the whole frame, of which there may be less. */
+bool
+is_answer(Kind kind, Bytes body, size_t length)
+{
+	const size_t body_bytes = length - header_bytes;
+	int32_t		count;
+
+	switch (kind)
+	{
+		case Kind::create:
+			body.skip_text();
+			return !body.is_short;
+		case Kind::set:
+			return body_bytes >= stat_bytes;
+		case Kind::get:
+			count = body.take_int();
+			return !body.is_short && count >= -1 &&
+				static_cast<size_t>(std::max(count, 0)) + 4 + stat_bytes <= body_bytes;
+		case Kind::children:
+			count = body.take_int();
+			if (body.is_short || count < 0 || static_cast<size_t>(count) > (body_bytes - 4) / 4)
+				return false;
+			for (int32_t i = 0; i < count && length <= max_whole_frame - 4; i++)
+				body.skip_text();
+			return !body.is_short;
+		case Kind::multi:
+			return is_multi_answer(body);
+	}
+	return false;
+}
+
+/* Looks at the frame that comes next, and says how many bytes there are to be for that. */
+Frame
+look_at_frame(int socket, size_t *wanted)
+{
+	static unsigned char data[max_whole_frame];
+	pollfd		polled = {socket, POLLRDHUP, 0};
+	/* Looked at before what is there: nothing comes after it. */
+	const Frame cut_short = poll(&polled, 1, 0) > 0 ? Frame::good : Frame::partial;
+	const ssize_t there = recv(socket, data, sizeof(data), MSG_PEEK | MSG_DONTWAIT);
+	Bytes		bytes = {data, there > 0 ? static_cast<size_t>(there) : 0};
+	uint32_t	length;
+
+	/* The library sees for itself that the connection has ended. */
+	if (there <= 0 && (there == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)))
+		return Frame::good;
+	*wanted = 4;
+	if (bytes.left < *wanted)
+		return cut_short;
+	length = static_cast<uint32_t>(bytes.take_int());
+	if (length > max_frame)
+		return Frame::bad;
+
+	const bool	is_big = length + 4 > sizeof(data);
+
+	*wanted = is_big ? 4 + header_bytes + 4 : length + 4;
+	if (bytes.left + 4 < *wanted)
+		return cut_short;
+	bytes.left = std::min<size_t>(bytes.left, length);
+	if (!is_connected())
+	{
+		bytes.skip(16);
+		/* Protocol, timeout, session, its password; and whether the server only reads, which old ones don't say. */
+		return (length == 36 || length == 37) && bytes.take_int() == 16 ? Frame::good : Frame::bad;
+	}
+	if (length < header_bytes)
+		return Frame::bad;
+
+	const int32_t number = bytes.take_int();
+
+	bytes.skip(8);
+
+	const bool	is_error = bytes.take_int() != 0;
+
+	/* To what keeps the session, and to the user. */
+	if (number == -2 || (number == -4 && auth[0] != '\0'))
+		return length == header_bytes ? Frame::good : Frame::bad;
+	if (number < 0 || answered_count == sent_count || sent_count - answered_count > most_outstanding)
+		return Frame::bad;
+
+	const Kind	kind = outstanding[answered_count % most_outstanding];
+
+	if (is_big && kind != Kind::get && kind != Kind::children)
+		return Frame::bad;
+	if (is_error ? kind == Kind::multi : !is_answer(kind, bytes, length))
+		return Frame::bad;
+	answered_count++;
+	return Frame::good;
+}
+
+/* The least that has to be there before the socket counts as readable. */
+void
+wait_for_bytes(int socket, size_t count)
+{
+	const int	value = static_cast<int>(count);
+
+	(void) setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+}
+
 /* Lets the library send and receive, for at most limit_ms. */
 Moved
 pump(int64_t limit_ms)
@@ -112,9 +314,28 @@ pump(int64_t limit_ms)
 	if (ready == 0)
 		return Moved::nothing;
 
+	/* It reads no more than one frame. */
+	if ((ready & WL_SOCKET_READABLE) && !is_in_frame)
+	{
+		size_t		wanted = 1;
+		const Frame frame = look_at_frame(socket, &wanted);
+
+		if (frame == Frame::bad)
+			return Moved::failed;
+		wait_for_bytes(socket, frame == Frame::partial ? wanted : 1);
+		if (frame == Frame::partial)
+			ready &= ~WL_SOCKET_READABLE;
+		else
+			is_in_frame = true;
+	}
+	if (ready == 0)
+		return Moved::nothing;
+
 	int			result = zookeeper_process(handle, (ready & WL_SOCKET_READABLE ? ZOOKEEPER_READ : 0) |
 									   (ready & WL_SOCKET_WRITEABLE ? ZOOKEEPER_WRITE : 0));
 
+	if ((ready & WL_SOCKET_READABLE) && result != ZNOTHING)
+		is_in_frame = false;	/* it has read all of it, or has another socket */
 	if (result != ZOK && result != ZNOTHING)
 		return Moved::failed;
 	return ready & WL_SOCKET_READABLE ? Moved::on : Moved::nothing;
@@ -173,6 +394,8 @@ open_handle(const char *addresses)
 	const int	timeout_ms = static_cast<int>(std::clamp<int64_t>(context->window_us / 1000, 1, INT_MAX));
 
 	failure_errno = 0;
+	sent_count = answered_count = 0;
+	is_in_frame = false;
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
 	handle = zookeeper_init2(addresses, nullptr, timeout_ms,
 							 session.client_id != 0 ? &session : nullptr, nullptr, ZOO_NO_LOG_CLIENTENV, keep_failure);
@@ -236,6 +459,23 @@ connect_host(bool *given_up, Problem *problem)
 	return fail(problem, "could not connect to ZooKeeper's server \"%s\": %s", server, reason);
 }
 
+/* What the library reads from there on is the connection's end, not what has come meanwhile. */
+void
+break_connection(int socket)
+{
+	int			ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+	{
+		(void) shutdown(socket, SHUT_RDWR);
+		return;
+	}
+	(void) fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	(void) close(ends[1]);
+	(void) dup3(ends[0], socket, O_CLOEXEC);
+	(void) close(ends[0]);
+}
+
 /* Requests and their answers. */
 
 /* What the library hands back with an answer. */
@@ -295,8 +535,8 @@ receive_void(int result, const void *tag)
 void
 receive_children(int result, const struct String_vector *names, const void *tag)
 {
-	if (receive(tag, result, nullptr) != nullptr && result == ZOK && names != nullptr)
-		take_children(names->data, names->data != nullptr ? std::max(names->count, 0) : 0);
+	if (receive(tag, result, nullptr) != nullptr && result == ZOK)
+		take_children(names->data, names->count);
 }
 
 Answer *
@@ -311,9 +551,11 @@ next_answer()
 
 /* Takes what a function of the library said that was to send a request. */
 void
-sent(const Answer *answer, int result)
+sent(const Answer *answer, Kind kind, int result)
 {
-	if (result != ZOK)
+	if (result == ZOK)
+		outstanding[sent_count++ % most_outstanding] = kind;
+	else
 		(void) receive(tag_of(answer), result, nullptr);
 }
 
@@ -456,7 +698,7 @@ close_connection(bool end_session)
 
 		/* It may fail, as it fails to send, and say which socket it is all the same. */
 		(void) zookeeper_interest(handle, &socket, &interest, &wanted);
-		(void) shutdown(socket, SHUT_RDWR);
+		break_connection(socket);
 		(void) zookeeper_process(handle, ZOOKEEPER_READ);
 	}
 	if (end_session || is_expired())
@@ -484,8 +726,8 @@ ask_create(const char *path, std::string_view data, int mode)
 {
 	const Answer *answer = next_answer();
 
-	sent(answer, zoo_acreate(handle, path, data.data(), static_cast<int>(data.size()), new_znode_acl(), mode,
-							 receive_string, tag_of(answer)));
+	sent(answer, Kind::create, zoo_acreate(handle, path, data.data(), static_cast<int>(data.size()), new_znode_acl(),
+										   mode, receive_string, tag_of(answer)));
 	return answer;
 }
 
@@ -494,7 +736,7 @@ ask_get(const char *path)
 {
 	const Answer *answer = next_answer();
 
-	sent(answer, zoo_aget(handle, path, 0, receive_data, tag_of(answer)));
+	sent(answer, Kind::get, zoo_aget(handle, path, 0, receive_data, tag_of(answer)));
 	return answer;
 }
 
@@ -503,7 +745,8 @@ ask_set(const char *path, std::string_view data)
 {
 	const Answer *answer = next_answer();
 
-	sent(answer, zoo_aset(handle, path, data.data(), static_cast<int>(data.size()), -1, receive_stat, tag_of(answer)));
+	sent(answer, Kind::set, zoo_aset(handle, path, data.data(), static_cast<int>(data.size()), -1, receive_stat,
+									 tag_of(answer)));
 	return answer;
 }
 
@@ -513,7 +756,7 @@ ask_children(const char *path, TakeNames take)
 	const Answer *answer = next_answer();
 
 	take_children = take;
-	sent(answer, zoo_aget_children(handle, path, 0, receive_children, tag_of(answer)));
+	sent(answer, Kind::children, zoo_aget_children(handle, path, 0, receive_children, tag_of(answer)));
 	return answer;
 }
 
@@ -522,7 +765,10 @@ ask_multi(const zoo_op_t *operations, int count)
 {
 	const Answer *answer = next_answer();
 
-	sent(answer, zoo_amulti(handle, count, operations, parts, receive_void, tag_of(answer)));
+	multi_count = count;
+	for (int i = 0; i < count; i++)
+		multi_types[i] = operations[i].type;
+	sent(answer, Kind::multi, zoo_amulti(handle, count, operations, parts, receive_void, tag_of(answer)));
 	return answer;
 }
 

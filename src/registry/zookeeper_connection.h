@@ -121,7 +121,7 @@ const Answer *ask_multi(const zoo_op_t *operations, int count);
 
 /*
  * take is called with the children's names while the answer is waited for.  The library does
- * not check what comes from the server: a name may be null.
+ * not check what comes from the server: names, and each of them, may be null.
  */
 using TakeNames = void (*) (const char *const *names, int count);
 const Answer *ask_children(const char *path, TakeNames take);
