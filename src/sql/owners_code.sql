@@ -326,7 +326,6 @@ CREATE FUNCTION snowflake_internal.lock_definitions(relations oid[]) RETURNS voi
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	names text[];
 	locked record;
 BEGIN
 	IF pg_is_in_recovery() THEN
