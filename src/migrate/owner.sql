@@ -84,7 +84,7 @@ CREATE FUNCTION snowflake_migrate_internal.own_rows() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	runs bigint[] := '{}';
+	runs bigint[] := ARRAY[]::bigint[];
 	run bigint;
 BEGIN
 	IF snowflake_migrate_internal.is_superuser(current_user) THEN
