@@ -84,6 +84,9 @@ struct SharedState
 {
 	alignas(64) Atomic word;
 
+	/* Beside the word, since only calls that have to wait touch it. */
+	QueueState<Atomic> queue;
+
 	/* Ticks below this one may be issued; and queued. */
 	alignas(64) Atomic limit;
 
@@ -109,8 +112,6 @@ struct SharedState
 	Atomic		reservations;
 
 	alignas(64) ClockHistory<Atomic> clock;
-
-	QueueState<Atomic> queue;
 
 	void		initialize() noexcept
 	{

@@ -187,7 +187,9 @@ TEST_F(QueueTest, a_place_that_has_lapsed_counts_no_more_where_others_wait)
 TEST_F(QueueTest, a_place_is_kept_for_the_next_tick_too)
 {
 	/* It gets up late, and the tick that it waited for is gone. */
-	while_waiting(*backend, [&] { EXPECT_EQ(take_all(hog), 3); }, 3 * tick);
+	const auto	hog_them = [&] { EXPECT_EQ(take_all(hog), 3); };
+
+	while_waiting(*backend, hog_them, 3 * tick);
 	take();
 	EXPECT_EQ(waits().size(), 1u);
 }
