@@ -291,7 +291,7 @@ BEGIN
 				THEN pg_catalog.format('the time of its layout ends within a year, at %s', c.layout_ends_at) END),
 			(13, CASE WHEN c.claim = 'lost' THEN 'its claim is lost: no ids until it holds one again'
 				WHEN c.claim = 'suspended'
-				THEN 'its claim is suspended, as it does not reach the registry: no ids after what it was granted'
+				THEN 'its claim is suspended: no ids after what it was granted; its snowflake_stat says why'
 				WHEN c.claim <> 'held' AND registry.used AND NOT c.in_recovery
 				THEN 'holds no claim, and a registry is used' END),
 			(14, CASE WHEN registry.used AND c.registry_group <> model.registry_group

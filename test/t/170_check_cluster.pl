@@ -178,7 +178,7 @@ pretend('actress', %actress);
 is(check('claim, problems', 'actor,Two'), "held|\nheld|\nnone|", 'no registry: no claim is no problem');
 pretend('actor', %actor, claim => q{'suspended'::text}, registry_group => 'NULL::text');
 is(check('claim, problems', 'actor,Two'), join("\n", 'held|',
-	'suspended|its claim is suspended, as it does not reach the registry: no ids after what it was granted',
+	'suspended|its claim is suspended: no ids after what it was granted; its snowflake_stat says why',
 	'none|holds no claim, and a registry is used'), 'a claim that is suspended, and none');
 pretend('actor', %actor, claim => q{'lost'::text}, registry_group => 'NULL::text');
 is(check('claim, problems', 'actor,Two'), join("\n", 'held|', 'lost|its claim is lost: no ids until it holds one again',
