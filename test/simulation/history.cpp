@@ -334,11 +334,23 @@ History::round() noexcept
 void
 History::clock_was_set() noexcept
 {
+	const int64_t most_ns = std::max(max_forward_jump_us_ * ns_per_us, put_right_ns);
+
 	world.greatest_offset_ns = std::max(world.greatest_offset_ns, world.offset_ns);
-	if (static_cast<int64_t>(state_.clock.believed_offset.peek()) == no_offset ||
-		any_busy(Op::set_reserved_until) || any_busy(Op::accept_clock) ||
-		world.offset_ns - world.believable_ns <= std::max(max_forward_jump_us_ * ns_per_us, put_right_ns))
-		world.believable_ns = std::max(world.believable_ns, world.offset_ns);
+	if (static_cast<int64_t>(state_.clock.believed_offset.peek()) != no_offset &&
+		!any_busy(Op::set_reserved_until) && !any_busy(Op::accept_clock) &&
+		world.offset_ns - world.believable_ns > most_ns)
+		return;
+	world.believable_ns = std::max(world.believable_ns, world.offset_ns);
+
+	/* What was too far ahead when a call read it may be near enough now, and the call goes by it. */
+	for (int i = 0; i < backend_count_; i++)
+	{
+		const int64_t read_ns = backends_[i].environment.read_offset_ns();
+
+		if (!backends_[i].fiber.idle() && read_ns > world.believable_ns && read_ns - world.believable_ns <= most_ns)
+			world.believable_ns = read_ns;
+	}
 }
 
 bool

@@ -318,6 +318,7 @@ public:
 	ClockReading read_clock() noexcept
 	{
 		step();
+		read_offset_ns_ = world.offset_ns;
 		return {world.wall_ns(), world.offset_ns};
 	}
 
@@ -453,6 +454,11 @@ public:
 	{
 		return reading_ns_;
 	}
+	/* What read_clock() said last; the call may go by it yet. */
+	int64_t		read_offset_ns() const noexcept
+	{
+		return read_offset_ns_;
+	}
 	bool		in_wait() const noexcept
 	{
 		return in_wait_;
@@ -504,6 +510,7 @@ private:
 	Fiber	   *fiber_ = nullptr;
 	uint64_t	node_ = 0;
 	int64_t		reading_ns_ = 0;
+	int64_t		read_offset_ns_ = INT64_MIN;
 	int64_t		read_at_ns_ = -1;
 	int64_t		wake_ns_ = 0;
 	int64_t		boot_read_ns_ = 0;	/* what boot_ns() said last */
