@@ -295,12 +295,13 @@ $proxy->accept;
 $holder->poll_query_until('postgres', "SELECT snowflake_internal.set_aside(60, '$until')") or die 'the number can not be set aside';
 pass('a registry that is there again');
 
-# The answer to the write is lost, and the write is carried out all the same, after it was repeated.
+# The answer to the write is lost, and the write is carried out all the same, after it was repeated.  (A lock is not waited for long.)
 $registry->safe_psql('postgres', q{
-	CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NEW; END';
+	CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS
+		'BEGIN WHILE NOT pg_try_advisory_xact_lock_shared(1) LOOP PERFORM pg_sleep(0.05); END LOOP; RETURN NEW; END';
 	CREATE TRIGGER stop BEFORE INSERT ON snowflake_internal.registry_claim FOR EACH ROW WHEN (NEW.node = 61) EXECUTE FUNCTION stop()});
 
-my $stopped = q{SELECT count(*) = %d FROM pg_stat_activity WHERE usename = 'keeper' AND wait_event = 'advisory'};
+my $stopped = q{SELECT count(*) = %d FROM pg_stat_activity WHERE usename = 'keeper' AND wait_event = 'PgSleep'};
 my $lock = $registry->background_psql('postgres');
 
 $lock->query_safe('SELECT pg_advisory_lock(1)');
