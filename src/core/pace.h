@@ -52,7 +52,9 @@ public:
 	/* How long it is until the session may have so many ids, or as many as it can ever have at once. */
 	int64_t		ns_until(int64_t count, int64_t now) const noexcept
 	{
-		return spent_until_ + std::clamp<int64_t>(count, 1, std::max<int64_t>(ns_per_s / ns_per_id_, 1)) * ns_per_id_ - now;
+		const int64_t most = std::max<int64_t>(ns_per_s / ns_per_id_, 1);
+
+		return spent_until_ + std::clamp<int64_t>(count, 1, most) * ns_per_id_ - now;
 	}
 
 private:

@@ -190,6 +190,8 @@ report_refused(Admission admission, const Claim &known, int64_t expected_generat
 {
 	const long long node = static_cast<long long>(known.node);
 	const TimeText wanted = time_text(wanted_until_us);
+	const long long last_generation = std::min(expected_generation, INT64_MAX - longest_generation_step) +
+		longest_generation_step;
 
 	switch (admission)
 	{
@@ -199,9 +201,7 @@ report_refused(Admission admission, const Claim &known, int64_t expected_generat
 					 errmsg("generation of a claim cannot be followed by the one that is given"),
 					 errdetail("Generation %lld of node number %lld can be followed by those up to %lld, not by %lld.",
 							   static_cast<long long>(expected_generation), node,
-							   static_cast<long long>(std::min(expected_generation, INT64_MAX - longest_generation_step) +
-													  longest_generation_step),
-							   static_cast<long long>(generation))));
+							   last_generation, static_cast<long long>(generation))));
 		case Admission::back:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -225,8 +225,8 @@ report_refused(Admission admission, const Claim &known, int64_t expected_generat
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("claim of a living holder was made by another role"),
-					 errdetail("Node number %lld can be written by the role that claimed it, by the registry's owner and "
-							   "by superusers, until its holder has not renewed it in time.", node)));
+					 errdetail("Node number %lld can be written by the role that claimed it, by the registry's owner "
+							   "and by superusers, until its holder has not renewed it in time.", node)));
 		case Admission::admitted:
 		case Admission::changed:
 			break;

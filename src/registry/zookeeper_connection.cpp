@@ -317,12 +317,12 @@ pump(int64_t limit_ms)
 	/* It reads no more than one frame. */
 	if ((ready & WL_SOCKET_READABLE) && !is_in_frame)
 	{
-		size_t		wanted = 1;
-		const Frame frame = look_at_frame(socket, &wanted);
+		size_t		least = 1;
+		const Frame frame = look_at_frame(socket, &least);
 
 		if (frame == Frame::bad)
 			return Moved::failed;
-		wait_for_bytes(socket, frame == Frame::partial ? wanted : 1);
+		wait_for_bytes(socket, frame == Frame::partial ? least : 1);
 		if (frame == Frame::partial)
 			ready &= ~WL_SOCKET_READABLE;
 		else

@@ -22,7 +22,7 @@ CREATE TABLE snowflake_internal.registry_claim (
 	node bigint NOT NULL,
 	generation bigint NOT NULL,			-- grows with each grant, renewal, release and assertion
 	holder text COLLATE "C",			-- a nonce; null: nobody
-	made_by name NOT NULL,				-- the role that wrote it last; where it is held, the holder's.  See registry_is_of()
+	made_by name NOT NULL,				-- the role that wrote it last: the holder's, if any; see registry_is_of()
 	host text NOT NULL,
 	port int NOT NULL,
 	data_directory text NOT NULL,
