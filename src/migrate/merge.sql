@@ -153,7 +153,7 @@ AS $$
 		WHERE c.conrelid = relation AND c.contype <> 'n'
 		UNION ALL
 		SELECT format('trigger %I %s',
-					  CASE WHEN t.tgisinternal THEN regexp_replace(t.tgname, '\d+$', '') ELSE t.tgname END, t.tgenabled)
+					  CASE WHEN t.tgisinternal THEN regexp_replace(t.tgname, '[0-9]+$', '') ELSE t.tgname END, t.tgenabled)
 		FROM pg_trigger AS t
 		WHERE t.tgrelid = relation
 	) AS x (state)
@@ -521,19 +521,33 @@ BEGIN
 			DETAIL = format('%s, or its schema, does not belong to a superuser.', map);
 		RETURN;
 	END IF;
-	SELECT jsonb_build_object('map', map::text, 'key', t.key) INTO STRICT names
-		FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	/* By the type's output function, and not by a cast that its owner may have made. */
-	SELECT names || jsonb_build_object(
+	/* By the types' output functions, and not by casts that their owners may have made. */
+	SELECT jsonb_build_object(
+			'map', map::text,
+			'key', t.key,
 			'old_key', snowflake_migrate_internal.key_text(replace(v.value, 'k#', 'm.o#'), t.key),
 			'new_key', snowflake_migrate_internal.key_text(replace(v.value, 'k#', 'm.n#'), t.key))
-		INTO STRICT names
+		INTO names
 		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN pg_attribute AS a ON a.attrelid = map AND a.attname = 'o1'
 			CROSS JOIN LATERAL (
-				SELECT CASE WHEN snowflake_migrate_internal.is_trusted_type(a.atttypid) THEN 'k#'
-						ELSE 'format(''%s'', k#)' END) AS v (value)
-		WHERE t.run = run_ AND t.no = no_;
+				SELECT CASE WHEN bool_and(snowflake_migrate_internal.is_trusted_type(a.atttypid)) THEN 'k#'
+						ELSE 'format(''%s'', k#)' END,
+					count(*)
+				FROM pg_attribute AS a
+				WHERE a.attrelid = map AND NOT a.attisdropped
+					AND a.attname IN (SELECT format('%s%s', x.side, k.n)
+									  FROM unnest('{o,n}'::text[]) AS x (side),
+										generate_subscripts(t.key, 1) AS k (n))) AS v (value, columns)
+		WHERE t.run = run_ AND t.no = no_
+			AND v.columns = 2 * cardinality(t.key)
+			AND (SELECT count(*) = 2 FROM pg_attribute AS a
+				 WHERE a.attrelid = map AND NOT a.attisdropped
+					AND (a.attname, a.atttypid) IN (('source', 'int'::regtype), ('action', '"char"'::regtype)));
+	IF names IS NULL THEN
+		RAISE WARNING USING MESSAGE = format('map of merge %s is not shown', run_),
+			DETAIL = format('%s has other columns than its plan says.', map);
+		RETURN;
+	END IF;
 	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT m.source,
 			CASE m.action
@@ -569,9 +583,12 @@ CREATE VIEW snowflake_migrate.progress AS
 SELECT s.run, r.state, r.sources[s.source] AS source, snowflake_migrate_internal.table_name(t.relation) AS relation,
 	s.rows_done, s.rows_to_do,
 	pg_catalog.round((s.rows_done / nullif(extract(epoch FROM s.busy), 0))) AS rate,
-	CASE WHEN s.done OR s.rows_done = 0 THEN CASE WHEN s.done THEN '0'::interval END
-		 ELSE s.busy * ((s.rows_to_do - s.rows_done) / s.rows_done::float8) END AS time_left
+	/* Whoever merges writes these numbers: none may make an error of others' rows.  1e11 seconds are 3,000 years. */
+	CASE WHEN s.done THEN '0'::interval
+		 WHEN pg_catalog.abs(e.seconds) < 1e11 THEN pg_catalog.make_interval(secs => e.seconds::float8) END AS time_left
   FROM snowflake_migrate_internal.plan_sources AS s
 	JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-	JOIN snowflake_migrate.runs AS r USING (run);
+	JOIN snowflake_migrate.runs AS r USING (run),
+	LATERAL (SELECT extract(epoch FROM s.busy) * (s.rows_to_do::numeric - s.rows_done)
+				/ nullif(s.rows_done, 0)) AS e (seconds);
 COMMENT ON VIEW snowflake_migrate.progress IS 'how far merges are, by table; rate in rows a second';

@@ -143,7 +143,10 @@ BEGIN
 END
 $$;
 
-/* Whether a type is PostgreSQL's own, or a superuser's; of a domain its base, of an array its elements. */
+/*
+ * Whether a type is PostgreSQL's own, or a superuser's; of a domain its base, of an array its elements as well.  There
+ * are no casts of a domain, but of an array of domains its owner can make one.
+ */
 CREATE FUNCTION snowflake_migrate_internal.is_trusted_type(type oid) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -154,8 +157,7 @@ AS $$
 		FROM base AS b JOIN pg_type AS t ON t.oid = b.oid
 		WHERE t.typbasetype <> 0 OR t.typelem <> 0 AND t.typcategory = 'A'
 	)
-	SELECT bool_and(t.typtype = 'd' OR t.typcategory = 'A'
-					OR t.typnamespace = 'pg_catalog'::regnamespace OR r.rolsuper IS TRUE)
+	SELECT bool_and(t.typtype = 'd' OR t.typnamespace = 'pg_catalog'::regnamespace OR r.rolsuper IS TRUE)
 	FROM base AS b JOIN pg_type AS t ON t.oid = b.oid LEFT JOIN pg_roles AS r ON r.oid = t.typowner
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted_type(oid)
@@ -182,8 +184,17 @@ AS $$
 	FROM made AS c
 	WHERE c.relowner <> c.nspowner OR c.relpersistence <> 'p' OR c.relhasrules OR c.relhastriggers
 		OR c.relrowsecurity OR c.relforcerowsecurity OR c.reloftype <> 0
-		OR NOT (c.relkind = 'r' AND c.relname ~ '^(map|change|rank|former)_\d+$'
+		OR NOT (c.relkind = 'r' AND c.relname ~ '^(map|change|rank|former)_[0-9]+$'
 				OR c.relkind = 'p' AND c.relname = 'map' OR c.relkind IN ('i', 'I'))
+	UNION ALL
+	/* Columns of maps, which others read; types of keys may be anybody's.  Rights on a column outlive its owner. */
+	SELECT pg_describe_object('pg_class'::regclass, c.oid, a.attnum)
+	FROM pg_attribute AS a JOIN made AS c ON c.oid = a.attrelid
+	WHERE c.relkind IN ('r', 'p') AND a.attnum > 0
+		AND (a.attacl IS NOT NULL OR a.attgenerated <> '' OR a.attidentity <> ''
+			 OR c.relname ~ '^map' AND NOT a.attisdropped AND a.attname !~ '^[on][1-9][0-9]*$'
+				AND (a.attname, a.atttypid)
+					NOT IN (('no', 'int'::regtype), ('source', 'int'::regtype), ('action', '"char"'::regtype)))
 	UNION ALL
 	SELECT pg_describe_object('pg_constraint'::regclass, o.oid, 0)
 	FROM pg_constraint AS o JOIN made AS c ON c.oid = o.conrelid

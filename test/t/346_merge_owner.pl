@@ -180,6 +180,12 @@ foreach my $role ('support', $server->safe_psql('postgres', 'SELECT current_user
 is(victims(), '', 'nobody has run the view');
 
 # A map to which something was added before it goes over to a superuser: in the transaction that makes it.
+does('merger', 'has types', q{
+	CREATE TYPE trap.mood AS (x int); CREATE DOMAIN trap.dom AS int;
+	CREATE FUNCTION trap.mood_as_text(trap.mood) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.spring(); RETURN 'c'; END $$;
+	CREATE FUNCTION trap.doms_as_text(trap.dom[]) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.spring(); RETURN 'c'; END $$;
+	CREATE CAST (trap.mood AS text) WITH FUNCTION trap.mood_as_text(trap.mood) AS IMPLICIT;
+	CREATE CAST (trap.dom[] AS text) WITH FUNCTION trap.doms_as_text(trap.dom[]) AS IMPLICIT});
 my %added = (
 	'a rule' => 'CREATE RULE trap AS ON INSERT TO %1$s.map_1 DO ALSO SELECT trap.spring()',
 	'a trigger' => 'CREATE TRIGGER trap BEFORE UPDATE ON %1$s.map_1 FOR EACH ROW EXECUTE FUNCTION trap.fire()',
@@ -194,6 +200,11 @@ my %added = (
 	'a function' => 'CREATE FUNCTION %1$s.f() RETURNS int LANGUAGE sql RETURN 1',
 	'a view' => 'CREATE VIEW %1$s.map_2 AS SELECT trap.spring()',
 	'another table' => 'CREATE TABLE %1$s.other ()',
+	'another column' => 'ALTER TABLE %1$s.map_1 ADD COLUMN other int',
+	'a type of the action' => 'ALTER TABLE %1$s.map_1 ALTER COLUMN action TYPE trap.mood USING NULL',
+	'a type of the source' => 'ALTER TABLE %1$s.map_1 ALTER COLUMN source TYPE trap.mood USING NULL',
+	'a generated column' => 'ALTER TABLE %1$s.map_1 ADD COLUMN n1 int GENERATED ALWAYS AS (trap.still()::int) STORED',
+	'a right on a column' => 'GRANT UPDATE (source) ON %1$s.map_1 TO other',
 	'nothing' => 'SELECT 1');
 foreach my $what (sort keys %added)
 {
@@ -214,6 +225,55 @@ my (undef, $later) = as('merger', q{CREATE SCHEMA snowflake_merge_5001; CREATE T
 	SELECT snowflake_migrate_internal.seal(5001); SELECT rolsuper FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner WHERE c.oid = 'snowflake_merge_5001.map_1'::regclass});
 like($later, qr/^f$/m, 'nor in another transaction');
 $server->safe_psql('game', 'DROP SCHEMA IF EXISTS snowflake_merge_5001 CASCADE; DROP TABLE IF EXISTS trap.child; TRUNCATE trap.log');
+
+# Maps that go over though no merge has made them.  Whoever reads them runs no cast of the merger's, and what is wrong with one, or
+# with the numbers of a run, is in the way of nobody who reads the others.
+sub sealed
+{
+	my ($what, $columns, $values) = @_;
+
+	return does('merger', "makes a map with $what", qq{
+		BEGIN;
+		INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at) VALUES ('{trap}', 'trap', '{900}', 'done', 1, now()) RETURNING run AS hand \\gset
+		INSERT INTO snowflake_migrate_internal.plan_tables VALUES (:hand, 1, 'trap.log', 'copy', 'id', '{who}', NULL, '{}', '{}', NULL, 1, 1, false);
+		CREATE SCHEMA snowflake_merge_:hand;
+		CREATE TABLE snowflake_merge_:hand.map_1 ($columns);
+		INSERT INTO snowflake_merge_:hand.map_1 VALUES ($values);
+		GRANT USAGE ON SCHEMA snowflake_merge_:hand TO PUBLIC; GRANT SELECT ON snowflake_merge_:hand.map_1 TO PUBLIC;
+		SELECT snowflake_migrate_internal.seal(:hand) \\gset
+		COMMIT;
+		SELECT :hand});
+}
+
+my %sealed = (
+	sealed('a new key of his type', 'source int, o1 bigint, n1 trap.mood, action "char"', q{1, 1, ROW (1), 'c'}) => '1|(1)',
+	sealed('an old key of his type', 'source int, o1 trap.mood, n1 bigint, action "char"', q{1, ROW (1), 1, 'c'}) => '(1)|1',
+	sealed('keys of arrays of his domain', 'source int, o1 trap.dom[], n1 trap.dom[], action "char"', q{1, '{1}', '{2}', 'c'}) => '{1}|{2}',
+	sealed('no old key', 'source int, n1 int, action "char"', q{1, 1, 'c'}) => '',
+	sealed('no action', 'source int, o1 int, n1 int', '1, 1, 1') => '');
+
+foreach my $role ('support', $server->safe_psql('postgres', 'SELECT current_user'))
+{
+	foreach my $sealed (sort keys %sealed)
+	{
+		my ($status, $out, $err) = as($role, "SELECT old_key, new_key FROM snowflake_migrate.map WHERE run IN ($sealed)");
+
+		is($status, 0, "$role: map $sealed is no error") or diag($err);
+		is($out, $sealed{$sealed}, "$role: map $sealed");
+	}
+	my ($status, $out, $err) = as($role, "SELECT count(*) FROM snowflake_migrate.map WHERE run = $run");
+	is($out, 3, "$role: the map of a merge");
+}
+is(victims(), '', 'nobody has run a cast');
+$server->safe_psql('game', 'GRANT SELECT ON snowflake_migrate.progress TO support');
+foreach my $numbers (q{9000000000000000000, 1, '100000 years'}, q{-9223372036854775808, 9223372036854775807, '-1 us'},
+	q{9223372036854775807, -9223372036854775808, '178000000 years -2147483648 days'}, q{0, 0, '0'})
+{
+	does('merger', "writes $numbers", "DELETE FROM snowflake_migrate.report WHERE false;
+		UPDATE snowflake_migrate_internal.plan_sources SET (rows_to_do, rows_done, busy, done) = ROW ($numbers, false) WHERE run = $run AND no = 2");
+	is(does('support', 'reads the progress', "SELECT count(*) FILTER (WHERE rate IS NULL OR time_left IS NULL OR true) FROM snowflake_migrate.progress WHERE run = $run"), 2,
+		"progress with $numbers");
+}
 
 # A key whose type is the merger's, with a cast of his to text.
 does('merger', 'has a type', q{CREATE TYPE trap.code AS ENUM ('a', 'b'); GRANT USAGE ON TYPE trap.code TO PUBLIC;
