@@ -271,7 +271,8 @@ CREATE FUNCTION snowflake_migrate.check(
 	OUT count bigint,
 	OUT example text,
 	OUT advice text) RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -6,7 +6,9 @@
 /* A name in small letters, with an underscore between its words. */
 CREATE FUNCTION snowflake_migrate_internal.word(name text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT lower(regexp_replace(regexp_replace(name, '([a-z0-9])([A-Z])', '\1_\2', 'g'), '\W+', '_', 'g')) $$;
+AS $$
+	SELECT lower(regexp_replace(regexp_replace(name, '([a-z0-9])([A-Z])', E'\\1_\\2', 'g'), E'\\W+', '_', 'g'))
+$$;
 COMMENT ON FUNCTION snowflake_migrate_internal.word(text)
 	IS 'for snowflake_migrate.merge()''s own use: a name as it is compared with others';
 
@@ -122,10 +124,10 @@ BEGIN
 			SELECT p.path || n.step, n.name, n.content, p.depth + 1
 			FROM part AS p,
 				LATERAL (
-					SELECT CASE WHEN e.key ~ '^\d+$' THEN '.*'
-							WHEN e.key ~ '^[A-Za-z_]\w*$' THEN '.' || e.key
+					SELECT CASE WHEN e.key ~ '^[0-9]+$' THEN '.*'
+							WHEN e.key ~ '^[A-Za-z_][[:word:]]*$' THEN '.' || e.key
 							ELSE '.' || to_json(e.key) END,
-						CASE WHEN e.key ~ '^\d+$' THEN p.name ELSE e.key END, e.value
+						CASE WHEN e.key ~ '^[0-9]+$' THEN p.name ELSE e.key END, e.value
 					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
 					UNION ALL
 					SELECT '[*]', p.name, e.value
@@ -144,7 +146,7 @@ BEGIN
 			SELECT 2, p.path || '.keyvalue().key', snowflake_migrate_internal.word(p.name)
 			FROM part AS p
 			WHERE jsonb_typeof(p.content) = 'object'
-				AND EXISTS (SELECT FROM jsonb_object_keys(p.content) AS k (name) WHERE k.name ~ '^\d+$')
+				AND EXISTS (SELECT FROM jsonb_object_keys(p.content) AS k (name) WHERE k.name ~ '^[0-9]+$')
 		) AS f (rank, path, name)
 		ORDER BY f.rank, f.path COLLATE "C"
 		LIMIT 1
@@ -254,7 +256,7 @@ BEGIN
 							 format('%I = %L', kind_column, k.kind)), E'\n' ORDER BY k.kind COLLATE "C")
 		INTO declarations
 		FROM unnest(kinds) AS k (kind)
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(substring(k.kind FROM '(\w+)\W*$'))) AS w (word);
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, relation_::text, name_,
 		format('looks like a reference to a table that column %I names', kind_column),
 		advice => E'For each kind of ids that it holds, with the table:\n' || declarations);
@@ -281,7 +283,7 @@ BEGIN
 		END IF;
 		referenced := CASE WHEN col.stem = 'parent' THEN col.relation
 			ELSE coalesce(snowflake_migrate_internal.named(col.stem, known.words, known.relations, true),
-						  CASE WHEN col.stem LIKE '%\_parent' AND col.relation = ANY (known.relations)
+						  CASE WHEN col.stem LIKE E'%\\_parent' AND col.relation = ANY (known.relations)
 							THEN col.relation END) END;
 		namesake := snowflake_migrate_internal.named(col.word, known.words, known.relations, false);
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);

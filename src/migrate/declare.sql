@@ -93,7 +93,7 @@ CREATE FUNCTION snowflake_migrate.declare_table(
 	key name[] DEFAULT NULL,
 	accept text[] DEFAULT '{}',
 	ignored_columns name[] DEFAULT '{}') RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -134,14 +134,14 @@ DECLARE
 	c text;
 	n int := position('(' IN path) - 1;
 BEGIN
-	IF path !~ '^ ?\?\(' THEN
+	IF path !~ '^ ?[?][(]' THEN
 		RETURN NULL;
 	END IF;
 	LOOP
 		n := n + 1;
 		c := substr(path, n, 1);
 		EXIT WHEN c = '';
-		IF c = '\' THEN
+		IF c = E'\\' THEN
 			n := n + 1;
 		ELSIF c = '"' THEN
 			quoted := NOT quoted;
@@ -178,9 +178,10 @@ BEGIN
 			DETAIL = format('The path is "%s".', path),
 			HINT = 'Leave out "strict": what a document lacks is no reference.';
 	END IF;
-	rest := substring(rest FROM '^\$(.*)');
+	rest := substring(rest FROM '^[$](.*)');
 	WHILE rest <> '' LOOP
-		step := substring(rest FROM '^(\.\*|\[\*\]|\[\d+\]|\."(?:[^"\\]|\\.)*"|\.keyvalue\(\)\."key"$)');
+		step := substring(rest FROM
+			E'^(\\.\\*|\\[\\*\\]|\\[\\d+\\]|\\."(?:[^"\\\\]|\\\\.)*"|\\.keyvalue\\(\\)\\."key"$)');
 		EXIT WHEN step IS NULL;
 		kind := CASE
 			WHEN step = '.*' THEN 'wildcard_member'
@@ -220,7 +221,7 @@ CREATE FUNCTION snowflake_migrate.declare_reference(
 	condition text DEFAULT NULL,
 	path text DEFAULT NULL,
 	dangling text DEFAULT 'error') RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -267,7 +268,7 @@ COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass
 
 /* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */
 CREATE FUNCTION snowflake_migrate.declare_created(relation regclass, column_name name) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -356,7 +357,7 @@ CREATE FUNCTION snowflake_migrate.declare_policy(
 	constraint_name name,
 	policy text,
 	argument text DEFAULT NULL) RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -38,6 +38,8 @@ BEGIN
 	/* Keys and rows are kept and compared as texts as well, whoever goes on. */
 	PERFORM set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'postgres', true),
 		set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true);
+	/* So are names of tables and columns. */
+	PERFORM set_config('quote_all_identifiers', 'off', true);
 	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', run_),
@@ -507,7 +509,8 @@ CREATE FUNCTION snowflake_migrate_internal.read_map(
 	OUT old_key text,
 	OUT new_key text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET bytea_output = 'hex'
+SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres'
+	SET extra_float_digits = 1 SET bytea_output = 'hex' SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -566,7 +569,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.read_map(bigint, int) IS 'for the
 
 /* As the report and the records have it, whatever the caller's search path. */
 CREATE FUNCTION snowflake_migrate_internal.table_name(relation regclass) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$ SELECT relation::text $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.table_name(regclass) IS 'for views: the name of a table with its schema';
 

@@ -168,7 +168,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted_type(oid)
  * would run when they read it.
  */
 CREATE FUNCTION snowflake_migrate_internal.odd_in_maps(schema regnamespace) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 	WITH made AS MATERIALIZED (
 		SELECT c.*, n.nspowner

@@ -48,7 +48,7 @@ BEGIN
 	IF item ~ '[#@]' THEN
 		key := ARRAY(
 			SELECT k.name
-			FROM jsonb_array_elements_text(names -> CASE WHEN item ~ '\me#' THEN 'expressions' ELSE 'key' END)
+			FROM jsonb_array_elements_text(names -> CASE WHEN item ~ E'\\me#' THEN 'expressions' ELSE 'key' END)
 				WITH ORDINALITY AS k (name, n)
 			ORDER BY k.n);
 		IF item LIKE '%::text' THEN
@@ -74,7 +74,7 @@ AS $$
 				THEN snowflake_migrate_internal.placeholder(substr(p.part[1], 2, length(p.part[1]) - 2), names)
 				ELSE p.part[1] END,
 			'' ORDER BY p.n)
-	FROM regexp_matches(template, '\{[^{}]+\}|[^{}]+|[{}]', 'g') WITH ORDINALITY AS p (part, n)
+	FROM regexp_matches(template, '[{][^{}]+[}]|[^{}]+|[{}]', 'g') WITH ORDINALITY AS p (part, n)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill(text, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the query that a template becomes';

@@ -98,7 +98,7 @@ CREATE FUNCTION snowflake_migrate_internal.json_id(part jsonb) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF jsonb_typeof(part) IN ('number', 'string') AND part #>> '{}' ~ '^-?(0|[1-9]\d{0,18})$'
+	IF jsonb_typeof(part) IN ('number', 'string') AND part #>> '{}' ~ '^-?(0|[1-9][0-9]{0,18})$'
 		AND (part #>> '{}')::numeric BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
 		RETURN (part #>> '{}')::bigint;
 	END IF;

@@ -445,6 +445,7 @@ CREATE FUNCTION snowflake_migrate.verify(
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 	SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
+	SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE

