@@ -389,7 +389,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH changed AS MATERIALIZED (
 		SELECT c.root, lower(c.attname) AS attname, r.relnamespace,
-			'\m' || regexp_replace(r.relname, '(\W)', '\\\1', 'g') || '\M' AS table_pattern
+			/* No plain literal with a backslash: standard_conforming_strings may be off. */
+			'[[:<:]]' || regexp_replace(r.relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || '[[:>:]]' AS table_pattern
 		FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c JOIN pg_class AS r ON r.oid = c.root
 		WHERE c.member = c.root
 	),

@@ -63,7 +63,9 @@ BEGIN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.relation::text, c.object,
 				format('code of role %s would run with the rights of role %s: %s', c.owner, caller.role, c.code),
 				advice => format('Look at what it does, and make sure that you trust role %s.', c.owner))
-			FROM snowflake_internal.foreign_code(relations.read, relations.written, true) AS c
+			FROM snowflake_internal.touched(relations.read, relations.written) AS t
+				CROSS JOIN LATERAL snowflake_internal.foreign_code(
+					t.touched, t.all_written, true, snowflake_internal.other_roles()) AS c
 			WHERE NOT c.is_possible;
 		RETURN true;
 	END IF;

@@ -45,114 +45,171 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.other_roles() IS 'the roles that have less rights than the caller';
 
 /*
- * What is touched with these relations: partitions and children, the tables over them, and what views and rules read.
- * written: rows are stored there, or deleted.
+ * What is touched with these relations: partitions and children, the tables over them, and what views and rules read;
+ * and of these, where rows are stored or deleted (all_written).
  */
 CREATE FUNCTION snowflake_internal.touched(
 	read oid[],
 	written oid[],
-	OUT oid oid,
-	OUT is_written boolean) RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+	OUT touched oid[],
+	OUT all_written oid[])
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH RECURSIVE t (oid, is_written) AS (
-		SELECT r.oid, false FROM unnest(read) AS r (oid)
-		UNION
-		SELECT w.oid, true FROM unnest(written) AS w (oid)
-		UNION
-		SELECT n.oid, n.is_written
-		FROM t, LATERAL (
-				SELECT i.inhrelid, t.is_written FROM pg_inherits AS i WHERE i.inhparent = t.oid
+DECLARE
+	reached record;
+BEGIN
+	touched := read || written;
+	all_written := written;
+	LOOP
+		/* For all of them at once: to ask for each relation takes much longer. */
+		SELECT array_agg(DISTINCT n.oid) AS touched,
+				coalesce(array_agg(DISTINCT n.oid) FILTER (WHERE n.is_written), '{}') AS written
+			INTO reached
+			FROM (
+				SELECT t.oid, false AS is_written FROM unnest(touched) AS t (oid)
 				UNION ALL
-				SELECT i.inhparent, t.is_written FROM pg_inherits AS i WHERE i.inhrelid = t.oid
+				SELECT w.oid, true FROM unnest(all_written) AS w (oid)
+				UNION ALL
+				SELECT i.inhrelid, i.inhparent = ANY (all_written) FROM pg_inherits AS i WHERE i.inhparent = ANY (touched)
+				UNION ALL
+				SELECT i.inhparent, i.inhrelid = ANY (all_written) FROM pg_inherits AS i WHERE i.inhrelid = ANY (touched)
 				UNION ALL
 				/* An INSERT in a view's or a table's rule writes. */
 				SELECT d.refobjid, w.ev_type <> '1'
 				FROM pg_rewrite AS w
 					JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
 						AND d.refclassid = 'pg_class'::regclass
-				WHERE w.ev_class = t.oid AND (w.ev_type = '1' OR t.is_written)
-			) AS n (oid, is_written)
-	)
-	SELECT t.oid, bool_or(t.is_written) FROM t GROUP BY t.oid
+				WHERE w.ev_class = ANY (touched) AND (w.ev_type = '1' OR w.ev_class = ANY (all_written))
+			) AS n;
+		EXIT WHEN reached.touched IS NULL OR (reached.touched = touched AND reached.written = all_written);
+		touched := reached.touched;
+		all_written := reached.written;
+	END LOOP;
+END
 $$;
 COMMENT ON FUNCTION snowflake_internal.touched(oid[], oid[]) IS 'what is touched with relations';
 
 /*
- * The expressions that are evaluated when these relations are read (or written, for those that are), as pg_depend names
- * them.
+ * The expressions that are evaluated when these relations, as touched() gives them, are read, or written; as pg_depend
+ * names them.
  */
 CREATE FUNCTION snowflake_internal.expressions(
-	read oid[],
+	touched oid[],
 	written oid[],
 	OUT relation oid,
 	OUT classid oid,
 	OUT objid oid,
 	OUT tree text) RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH t AS MATERIALIZED (
-		SELECT u.oid, u.is_written FROM snowflake_internal.touched(read, written) AS u
-	)
-	SELECT t.oid, 'pg_constraint'::regclass::oid, c.oid, c.conbin::text
-	FROM t JOIN pg_constraint AS c ON c.conrelid = t.oid AND c.contype = 'c'
+BEGIN
+	RETURN QUERY
+	SELECT c.conrelid, 'pg_constraint'::regclass::oid, c.oid, c.conbin::text
+	FROM unnest(touched) AS t (oid) JOIN pg_constraint AS c ON c.conrelid = t.oid AND c.contype = 'c'
 	UNION ALL
 	/* A default is evaluated where a source lacks the column. */
-	SELECT t.oid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
-	FROM t
-		JOIN pg_attrdef AS d ON d.adrelid = t.oid
-		JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum = d.adnum
-	WHERE a.attgenerated <> '' OR t.is_written
+	SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
+	FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+	WHERE d.adrelid = ANY (touched) AND (a.attgenerated <> '' OR d.adrelid = ANY (written))
 	UNION ALL
-	SELECT t.oid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
-	FROM t JOIN pg_index AS i ON i.indrelid = t.oid
+	SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
+	FROM pg_index AS i
+	WHERE i.indrelid = ANY (touched)
+		AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
+			 /* An operator class that is not PostgreSQL's own. */
+			 OR EXISTS (SELECT FROM unnest(i.indclass) AS k (oid) WHERE k.oid >= 16384))
 	UNION ALL
-	SELECT t.oid, 'pg_statistic_ext'::regclass, s.oid, s.stxexprs::text
-	FROM t JOIN pg_statistic_ext AS s ON s.stxrelid = t.oid
-	WHERE s.stxexprs IS NOT NULL
+	SELECT s.stxrelid, 'pg_statistic_ext'::regclass, s.oid, s.stxexprs::text
+	FROM pg_statistic_ext AS s
+	WHERE s.stxrelid = ANY (touched) AND s.stxexprs IS NOT NULL
 	UNION ALL
-	SELECT t.oid, 'pg_class'::regclass, p.partrelid, p.partexprs::text
-	FROM t JOIN pg_partitioned_table AS p ON p.partrelid = t.oid
+	SELECT p.partrelid, 'pg_class'::regclass, p.partrelid, p.partexprs::text
+	FROM pg_partitioned_table AS p
+	WHERE p.partrelid = ANY (touched)
 	UNION ALL
-	SELECT t.oid, 'pg_rewrite'::regclass, w.oid, concat(w.ev_qual::text, w.ev_action::text)
-	FROM t JOIN pg_rewrite AS w ON w.ev_class = t.oid
-	WHERE w.ev_type = '1' OR (t.is_written AND w.ev_enabled <> 'D')
+	SELECT w.ev_class, 'pg_rewrite'::regclass, w.oid, concat(w.ev_qual::text, w.ev_action::text)
+	FROM pg_rewrite AS w
+	WHERE w.ev_class = ANY (touched)
+		AND (w.ev_type = '1' OR (w.ev_enabled <> 'D' AND w.ev_class = ANY (written)))
 	UNION ALL
-	SELECT t.oid, 'pg_trigger'::regclass, g.oid, g.tgqual::text
-	FROM t JOIN pg_trigger AS g ON g.tgrelid = t.oid
-	WHERE t.is_written AND NOT g.tgisinternal
+	SELECT g.tgrelid, 'pg_trigger'::regclass, g.oid, g.tgqual::text
+	FROM pg_trigger AS g
+	WHERE g.tgrelid = ANY (written) AND NOT g.tgisinternal
 		AND (g.tgenabled IN ('A', 'R')
-			 OR g.tgenabled = 'O' AND NOT has_parameter_privilege('session_replication_role', 'SET'))
+			 OR g.tgenabled = 'O' AND NOT has_parameter_privilege('session_replication_role', 'SET'));
+END
 $$;
 COMMENT ON FUNCTION snowflake_internal.expressions(oid[], oid[])
 	IS 'the expressions that are evaluated when relations are read or written';
 
 /*
- * The types that expressions use, and those of the columns of these relations (with_columns): each with all that it is
- * made of.  relation and object: who uses it, and where.
+ * Whether a function can do more than compute, whoever owns it: what is volatile, or would call what its arguments name
+ * or cast as their types' owners say.  What makes a key by default is harmless.
+ *
+ * These extensions' own functions that are not in C execute text, and read what their arguments name.  Those that users
+ * call on ids are in C.
  */
-CREATE FUNCTION snowflake_internal.used_types(
-	read oid[],
+CREATE FUNCTION snowflake_internal.does_more(function oid) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN p.proname IN ('nextval', 'currval', 'lastval', 'snowflake_nextval', 'random', 'random_normal',
+								   'gen_random_uuid', 'uuidv4', 'uuidv7', 'uuid_generate_v1', 'uuid_generate_v1mc',
+								   'uuid_generate_v4', 'clock_timestamp', 'timeofday') THEN false
+			ELSE p.provolatile = 'v' OR p.proretset
+				OR (p.oid < 16384
+					AND (p.proname ~ '_to_xml|_to_json|^to_jsonb?$|^jsonb?_(build|agg|object_agg|populate)|^pg_input_'
+						 OR p.proname IN ('row_to_json', 'array_to_json', 'ts_rewrite', 'ts_stat')
+						 /* Input functions are told of what type. */
+						 OR (p.pronargs >= 2 AND p.proargtypes[1] = 'oid'::regtype
+							 AND p.proargtypes[0] IN ('cstring'::regtype, 'internal'::regtype))))
+				OR (p.prolang <> (SELECT l.oid FROM pg_language AS l WHERE l.lanname = 'c')
+					AND EXISTS (SELECT FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+								WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+									AND d.refclassid = 'pg_extension'::regclass
+									AND e.extname IN ('snowflake', 'snowflake_migrate'))) END
+	FROM pg_proc AS p
+	WHERE p.oid = function
+$$;
+COMMENT ON FUNCTION snowflake_internal.does_more(oid) IS 'whether a function can do more than compute';
+
+/*
+ * Code of others, roles as other_roles() gives them, that would run when these relations, as touched() gives them, are
+ * read, or written.  with_columns: values of all columns are cast, for which a type's owner can add a cast, or a CHECK
+ * to a domain, at any time (is_possible); no lock is against that.
+ *
+ * In PL/pgSQL, as this is looked for in every transaction of a merge, and its plans are kept.
+ */
+CREATE FUNCTION snowflake_internal.foreign_code(
+	touched oid[],
 	written oid[],
 	with_columns boolean,
-	OUT relation oid,
+	others oid[],
+	OUT relation regclass,
 	OUT object text,
-	OUT is_column boolean,
-	OUT type oid) RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+	OUT code text,
+	OUT owner regrole,
+	OUT is_possible boolean) RETURNS SETOF record
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH RECURSIVE u (relation, object, is_column, type) AS (
-		SELECT e.relation, pg_describe_object(e.classid, e.objid, 0), false, d.refobjid
-		FROM snowflake_internal.expressions(read, written) AS e
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+	WITH RECURSIVE expression AS MATERIALIZED (
+		SELECT x.relation, x.classid, x.objid, x.tree FROM snowflake_internal.expressions(touched, written) AS x
+	),
+	/* The types that expressions use, and those of columns, each with all that it is made of; and who uses it, where. */
+	used (relation, classid, objid, attnum, type) AS (
+		SELECT e.relation, e.classid, e.objid, 0, d.refobjid
+		FROM expression AS e
 			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.refclassid = 'pg_type'::regclass
 		UNION
-		SELECT t.oid, pg_describe_object('pg_class'::regclass, t.oid, a.attnum), true, a.atttypid
-		FROM snowflake_internal.touched(read, written) AS t
-			JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
-		WHERE with_columns AND a.atttypid >= 16384
+		SELECT a.attrelid, 'pg_class'::regclass, a.attrelid, a.attnum::int, a.atttypid
+		FROM pg_attribute AS a
+		WHERE with_columns AND a.attrelid = ANY (touched) AND a.attnum > 0 AND NOT a.attisdropped
+			AND a.atttypid >= 16384
 		UNION
-		SELECT u.relation, u.object, u.is_column, n.type
-		FROM u
+		SELECT u.relation, u.classid, u.objid, u.attnum, n.type
+		FROM used AS u
 			JOIN pg_type AS y ON y.oid = u.type
 			CROSS JOIN LATERAL (
 				SELECT p.type FROM unnest(ARRAY[y.typbasetype, y.typelem]) AS p (type)
@@ -170,163 +227,107 @@ AS $$
 				WHERE c.contypid = u.type
 			) AS n (type)
 		WHERE n.type >= 16384
-	)
-	SELECT u.* FROM u
-$$;
-COMMENT ON FUNCTION snowflake_internal.used_types(oid[], oid[], boolean)
-	IS 'the types that are used when relations are read or written';
-
-/*
- * Whether a function can do more than compute, whoever owns it: what is volatile, or would call what its arguments name
- * or cast as their types' owners say.  What makes a key by default is harmless.
- */
-CREATE FUNCTION snowflake_internal.does_more(function oid) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE WHEN p.proname IN ('nextval', 'currval', 'lastval', 'snowflake_nextval', 'random', 'random_normal',
-								   'gen_random_uuid', 'uuidv4', 'uuidv7', 'uuid_generate_v1', 'uuid_generate_v1mc',
-								   'uuid_generate_v4', 'clock_timestamp', 'timeofday') THEN false
-			ELSE p.provolatile = 'v' OR p.proretset
-				OR (p.oid < 16384
-					AND (p.proname ~ '_to_xml|_to_json|^to_jsonb?$|^jsonb?_(build|agg|object_agg|populate)|^pg_input_'
-						 OR p.proname IN ('row_to_json', 'array_to_json', 'ts_rewrite', 'ts_stat')
-						 /* Input functions are told of what type. */
-						 OR (p.pronargs >= 2 AND p.proargtypes[1] = 'oid'::regtype
-							 AND p.proargtypes[0] IN ('cstring'::regtype, 'internal'::regtype)))) END
-	FROM pg_proc AS p
-	WHERE p.oid = function
-$$;
-COMMENT ON FUNCTION snowflake_internal.does_more(oid) IS 'whether a function can do more than compute';
-
-/* The functions that are called when these relations are read or written; is_named: an expression names it itself. */
-CREATE FUNCTION snowflake_internal.called_functions(
-	read oid[],
-	written oid[],
-	with_columns boolean,
-	OUT relation oid,
-	OUT object text,
-	OUT function oid,
-	OUT is_named boolean) RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	WITH e AS MATERIALIZED (
-		SELECT x.relation, x.classid, x.objid, pg_describe_object(x.classid, x.objid, 0) AS object, x.tree
-		FROM snowflake_internal.expressions(read, written) AS x
-		/* Constraints of domains, too. */
+	),
+	/* With the constraints of domains; depends: what pg_depend knows it by. */
+	evaluated (relation, classid, objid, attnum, depends_class, depends, tree) AS MATERIALIZED (
+		SELECT e.relation, e.classid, e.objid, 0, e.classid, e.objid, e.tree FROM expression AS e
 		UNION ALL
-		SELECT u.relation, 'pg_constraint'::regclass, c.oid, u.object, c.conbin::text
-		FROM snowflake_internal.used_types(read, written, with_columns) AS u
-			JOIN pg_constraint AS c ON c.contypid = u.type
+		SELECT u.relation, u.classid, u.objid, u.attnum, 'pg_constraint'::regclass, c.oid, c.conbin::text
+		FROM used AS u JOIN pg_constraint AS c ON c.contypid = u.type
 	),
 	named AS MATERIALIZED (
-		SELECT e.relation, e.object, d.refclassid, d.refobjid
-		FROM e JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid
+		SELECT e.relation, e.classid, e.objid, e.attnum, d.refclassid, d.refobjid
+		FROM evaluated AS e JOIN pg_depend AS d ON d.classid = e.depends_class AND d.objid = e.depends
 		WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_opclass'::regclass)
-	)
-	SELECT n.relation, n.object, n.refobjid, true
-	FROM named AS n WHERE n.refclassid = 'pg_proc'::regclass
-	UNION
-	SELECT n.relation, n.object, o.oprcode, true
-	FROM named AS n JOIN pg_operator AS o ON o.oid = n.refobjid
-	WHERE n.refclassid = 'pg_operator'::regclass
-	UNION
-	SELECT n.relation, n.object, f.oid, false
-	FROM named AS n
-		JOIN pg_opclass AS c ON c.oid = n.refobjid
-		CROSS JOIN LATERAL (
-			SELECT a.amproc::oid FROM pg_amproc AS a WHERE a.amprocfamily = c.opcfamily
-			UNION ALL
-			SELECT o.oprcode FROM pg_amop AS a JOIN pg_operator AS o ON o.oid = a.amopopr
-			WHERE a.amopfamily = c.opcfamily) AS f (oid)
-	WHERE n.refclassid = 'pg_opclass'::regclass
-	UNION
-	/* What PostgreSQL has itself is not in pg_depend. */
-	SELECT e.relation, e.object, m.ids[1]::oid, true
-	FROM e, regexp_matches(e.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid|tsmhandler) (\d+)', 'g') AS m (ids)
-	UNION
-	SELECT u.relation, u.object, f.oid, false
-	FROM snowflake_internal.used_types(read, written, with_columns) AS u
-		CROSS JOIN LATERAL (
-			SELECT c.castfunc FROM pg_cast AS c WHERE u.type IN (c.castsource, c.casttarget)
-			UNION ALL
-			SELECT p.oid::oid FROM pg_range AS r, unnest(ARRAY[r.rngcanonical, r.rngsubdiff]) AS p (oid)
-			WHERE r.rngtypid = u.type) AS f (oid)
-$$;
-COMMENT ON FUNCTION snowflake_internal.called_functions(oid[], oid[], boolean)
-	IS 'the functions that are called when relations are read or written';
-
-/*
- * Other roles' code that would run when these relations are read, or written.  with_columns: values of all columns are
- * cast, for which a type's owner can add a cast, or a CHECK to a domain, at any time; no lock is against that.
- */
-CREATE FUNCTION snowflake_internal.foreign_code(
-	read oid[],
-	written oid[],
-	with_columns boolean,
-	OUT relation regclass,
-	OUT object text,
-	OUT code text,
-	OUT owner regrole,
-	OUT is_possible boolean) RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	WITH other AS MATERIALIZED (
-		SELECT o.oid FROM unnest(snowflake_internal.other_roles()) AS o (oid)
 	),
-	code (relation, object, classid, objid, owner, is_possible) AS (
-		SELECT f.relation, f.object, 'pg_proc'::regclass, p.oid,
-			CASE WHEN p.proowner IN (SELECT o.oid FROM other AS o) THEN p.proowner ELSE c.relowner END, false
-		FROM snowflake_internal.called_functions(read, written, with_columns) AS f
-			JOIN pg_proc AS p ON p.oid = f.function
+	/* is_named: the expression names the function itself. */
+	called (relation, classid, objid, attnum, function, is_named) AS MATERIALIZED (
+		SELECT n.relation, n.classid, n.objid, n.attnum, n.refobjid, true
+		FROM named AS n WHERE n.refclassid = 'pg_proc'::regclass
+		UNION
+		SELECT n.relation, n.classid, n.objid, n.attnum, o.oprcode, true
+		FROM named AS n JOIN pg_operator AS o ON o.oid = n.refobjid
+		WHERE n.refclassid = 'pg_operator'::regclass
+		UNION
+		SELECT n.relation, n.classid, n.objid, n.attnum, f.oid, false
+		FROM named AS n
+			JOIN pg_opclass AS c ON c.oid = n.refobjid
+			CROSS JOIN LATERAL (
+				SELECT a.amproc::oid FROM pg_amproc AS a WHERE a.amprocfamily = c.opcfamily
+				UNION ALL
+				SELECT o.oprcode FROM pg_amop AS a JOIN pg_operator AS o ON o.oid = a.amopopr
+				WHERE a.amopfamily = c.opcfamily) AS f (oid)
+		WHERE n.refclassid = 'pg_opclass'::regclass
+		UNION
+		/* What PostgreSQL has itself is not in pg_depend. */
+		SELECT e.relation, e.classid, e.objid, e.attnum, m.ids[1]::oid, true
+		FROM evaluated AS e,
+			regexp_matches(e.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid|tsmhandler) ([0-9]+)', 'g') AS m (ids)
+		UNION
+		SELECT u.relation, u.classid, u.objid, u.attnum, f.oid, false
+		FROM used AS u
+			CROSS JOIN LATERAL (
+				SELECT c.castfunc FROM pg_cast AS c WHERE u.type IN (c.castsource, c.casttarget)
+				UNION ALL
+				SELECT p.oid::oid FROM pg_range AS r, unnest(ARRAY[r.rngcanonical, r.rngsubdiff]) AS p (oid)
+				WHERE r.rngtypid = u.type) AS f (oid)
+	),
+	/* Once for each function. */
+	powerful AS MATERIALIZED (
+		SELECT d.function
+		FROM (SELECT DISTINCT c.function FROM called AS c WHERE c.is_named OFFSET 0) AS d
+		WHERE snowflake_internal.does_more(d.function)
+	),
+	code (relation, classid, objid, attnum, code_class, code, owner, is_possible) AS (
+		SELECT f.relation, f.classid, f.objid, f.attnum, 'pg_proc'::regclass, p.oid, p.proowner, false
+		FROM called AS f JOIN pg_proc AS p ON p.oid = f.function
+		WHERE p.proowner = ANY (others)
+		UNION ALL
+		SELECT f.relation, f.classid, f.objid, f.attnum, 'pg_proc'::regclass, f.function, c.relowner, false
+		FROM called AS f
+			JOIN powerful AS p ON p.function = f.function
 			JOIN pg_class AS c ON c.oid = f.relation
-		WHERE p.proowner IN (SELECT o.oid FROM other AS o)
-			OR (c.relowner IN (SELECT o.oid FROM other AS o) AND f.is_named
-				AND snowflake_internal.does_more(p.oid))
+		WHERE c.relowner = ANY (others) AND f.is_named
 		UNION ALL
 		/* The planner may take an operator's negator or commutator instead, which its owner chooses. */
-		SELECT e.relation, pg_describe_object(e.classid, e.objid, 0), 'pg_operator'::regclass, p.oid, p.oprowner, false
-		FROM snowflake_internal.expressions(read, written) AS e
-			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid
-				AND d.refclassid = 'pg_operator'::regclass
-			JOIN pg_operator AS p ON p.oid = d.refobjid
-		WHERE p.oprowner IN (SELECT o.oid FROM other AS o)
+		SELECT n.relation, n.classid, n.objid, n.attnum, 'pg_operator'::regclass, p.oid, p.oprowner, false
+		FROM named AS n JOIN pg_operator AS p ON p.oid = n.refobjid
+		WHERE n.refclassid = 'pg_operator'::regclass AND p.oprowner = ANY (others)
 		UNION ALL
 		/* What a view reads its owner can change at any time, and where a foreign table leads to. */
-		SELECT t.oid, pg_describe_object('pg_class'::regclass, t.oid, 0), 'pg_class'::regclass, t.oid, c.relowner, false
-		FROM snowflake_internal.touched(read, written) AS t
-			JOIN pg_class AS c ON c.oid = t.oid
-		WHERE c.relkind IN ('v', 'm', 'f') AND c.relowner IN (SELECT o.oid FROM other AS o)
+		SELECT c.oid, 'pg_class'::regclass, c.oid, 0, 'pg_class'::regclass, c.oid, c.relowner, false
+		FROM pg_class AS c
+		WHERE c.oid = ANY (touched) AND c.relkind IN ('v', 'm', 'f') AND c.relowner = ANY (others)
 		UNION ALL
-		SELECT t.oid, pg_describe_object('pg_class'::regclass, t.oid, 0), 'pg_foreign_server'::regclass, s.oid,
-			s.srvowner, false
-		FROM snowflake_internal.touched(read, written) AS t
-			JOIN pg_foreign_table AS f ON f.ftrelid = t.oid
-			JOIN pg_foreign_server AS s ON s.oid = f.ftserver
-		WHERE s.srvowner IN (SELECT o.oid FROM other AS o)
+		SELECT f.ftrelid, 'pg_class'::regclass, f.ftrelid, 0, 'pg_foreign_server'::regclass, s.oid, s.srvowner, false
+		FROM pg_foreign_table AS f JOIN pg_foreign_server AS s ON s.oid = f.ftserver
+		WHERE f.ftrelid = ANY (touched) AND s.srvowner = ANY (others)
 		UNION ALL
-		SELECT u.relation, u.object, 'pg_type'::regclass, y.oid, y.typowner, u.is_column
-		FROM snowflake_internal.used_types(read, written, with_columns) AS u
-			JOIN pg_type AS y ON y.oid = u.type
-		WHERE y.typowner IN (SELECT o.oid FROM other AS o)
-			AND (y.typtype = 'd' OR (u.is_column AND y.typtype <> 'm' AND y.typcategory <> 'A'))
+		SELECT u.relation, u.classid, u.objid, u.attnum, 'pg_type'::regclass, y.oid, y.typowner, u.attnum > 0
+		FROM used AS u JOIN pg_type AS y ON y.oid = u.type
+		WHERE y.typowner = ANY (others)
+			AND (y.typtype = 'd' OR (u.attnum > 0 AND y.typtype <> 'm' AND y.typcategory <> 'A'))
 	)
-	SELECT DISTINCT c.relation::regclass, c.object, pg_describe_object(c.classid, c.objid, 0), c.owner::regrole,
-		c.is_possible
-	FROM code AS c
+	SELECT DISTINCT c.relation::regclass, pg_describe_object(c.classid, c.objid, c.attnum),
+		pg_describe_object(c.code_class, c.code, 0), c.owner::regrole, c.is_possible
+	FROM code AS c;
+END
 $$;
-COMMENT ON FUNCTION snowflake_internal.foreign_code(oid[], oid[], boolean)
+COMMENT ON FUNCTION snowflake_internal.foreign_code(oid[], oid[], boolean, oid[])
 	IS 'other roles'' code that would run when relations are read or written';
 
 /*
- * Until the end of the transaction, keeps what other roles own from being changed or renamed: their tables from
- * everything but reading and writing rows, and the names of all schemas.  What is not a table is not locked;
- * foreign_code() names it in any case.
+ * Until the end of the transaction, keeps what others own from being changed or renamed: their tables from everything
+ * but reading and writing rows, and the names of all schemas.  What is not a table is not locked; foreign_code() names
+ * it in any case.
  */
-CREATE FUNCTION snowflake_internal.lock_definitions(relations oid[]) RETURNS void
+CREATE FUNCTION snowflake_internal.lock_definitions(relations oid[], others oid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	locked record;
+	oids oid[];
+	names text[];
+	renamed text;
 BEGIN
 	IF pg_is_in_recovery() THEN
 		RETURN;
@@ -338,39 +339,40 @@ BEGIN
 			ORDER BY n.oid
 			FOR SHARE;
 	END IF;
-	FOR locked IN
-		SELECT c.oid, c.oid::regclass::text AS name
+	SELECT array_agg(c.oid ORDER BY c.oid), array_agg(c.oid::regclass::text ORDER BY c.oid) INTO oids, names
 		FROM pg_class AS c
 		WHERE c.oid = ANY (relations) AND c.relkind IN ('r', 'p')
-			AND c.relowner = ANY (snowflake_internal.other_roles())
+			AND c.relowner = ANY (others)
 			AND has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE')
-			AND NOT pg_is_other_temp_schema(c.relnamespace)
-		ORDER BY c.oid
-	LOOP
-		EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', locked.name);
-		IF to_regclass(locked.name) IS DISTINCT FROM locked.oid::regclass THEN
-			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-				MESSAGE = format('table %s was renamed while it was to be locked', locked.name);
-		END IF;
-	END LOOP;
+			AND NOT pg_is_other_temp_schema(c.relnamespace);
+	IF oids IS NULL THEN
+		RETURN;
+	END IF;
+	EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', array_to_string(names, ', ONLY '));
+	SELECT l.name INTO renamed FROM unnest(oids, names) AS l (oid, name)
+		WHERE to_regclass(l.name) IS DISTINCT FROM l.oid::regclass LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('table %s was renamed while it was to be locked', renamed);
+	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.lock_definitions(oid[])
+COMMENT ON FUNCTION snowflake_internal.lock_definitions(oid[], oid[])
 	IS 'keeps what other roles own from being changed';
 
-/* Whether there is anything that is another role's: where nothing is, nothing need be looked for. */
-CREATE FUNCTION snowflake_internal.has_foreign_objects() RETURNS boolean
-LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+/* Whether there is anything that is these roles': where nothing is, nothing need be looked for. */
+CREATE FUNCTION snowflake_internal.has_foreign_objects(others oid[]) RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH other AS MATERIALIZED (
-		SELECT o.oid FROM unnest(snowflake_internal.other_roles()) AS o (oid)
-	)
-	SELECT EXISTS (SELECT FROM pg_proc AS p WHERE p.proowner IN (SELECT o.oid FROM other AS o))
-		/* Every table has one. */
-		OR EXISTS (SELECT FROM pg_type AS t WHERE t.typowner IN (SELECT o.oid FROM other AS o))
-		OR EXISTS (SELECT FROM pg_foreign_server AS s WHERE s.srvowner IN (SELECT o.oid FROM other AS o))
+BEGIN
+	/* Every table has a type. */
+	RETURN EXISTS (SELECT FROM pg_type AS t WHERE t.typowner = ANY (others))
+		OR EXISTS (SELECT FROM pg_proc AS p WHERE p.proowner = ANY (others))
+		OR EXISTS (SELECT FROM pg_operator AS o WHERE o.oprowner = ANY (others))
+		OR EXISTS (SELECT FROM pg_foreign_server AS s WHERE s.srvowner = ANY (others));
+END
 $$;
-COMMENT ON FUNCTION snowflake_internal.has_foreign_objects() IS 'whether anything is another role''s';
+COMMENT ON FUNCTION snowflake_internal.has_foreign_objects(oid[]) IS 'whether anything is another role''s';
 
 /*
  * foreign_code() where a superuser's rights are at stake, and nothing otherwise.  What it looked at stays as it is
@@ -388,18 +390,30 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	strongest CONSTANT record := snowflake_internal.strongest_role();
+	others oid[];
+	seen record;
+	locked oid[];
 BEGIN
-	IF NOT strongest.is_superuser OR NOT snowflake_internal.has_foreign_objects() THEN
+	IF NOT strongest.is_superuser THEN
 		RETURN;
 	END IF;
-	PERFORM snowflake_internal.lock_definitions(
-		ARRAY(SELECT t.oid FROM snowflake_internal.touched(read, written) AS t));
+	others := snowflake_internal.other_roles();
+	IF NOT snowflake_internal.has_foreign_objects(others) THEN
+		RETURN;
+	END IF;
+	/* While it waits for a lock, partitions may be attached. */
+	LOOP
+		SELECT t.* INTO seen FROM snowflake_internal.touched(read, written) AS t;
+		EXIT WHEN seen.touched = locked;
+		PERFORM snowflake_internal.lock_definitions(seen.touched, others);
+		locked := seen.touched;
+	END LOOP;
 	RETURN QUERY
 		SELECT c.relation, c.object,
 			format('code of role %s would run with the rights of role %s: %s', c.owner, strongest.role, c.code),
 			format('Connect as role %s, or as one with rights on the tables that is no superuser. '
 					   'SET ROLE is not enough, as the code could go back.', c.owner)
-		FROM snowflake_internal.foreign_code(read, written, with_columns) AS c
+		FROM snowflake_internal.foreign_code(seen.touched, seen.all_written, with_columns, others) AS c
 		ORDER BY c.relation::text COLLATE "C", c.object COLLATE "C", c.code COLLATE "C";
 	/* With an older snapshot, the look would not see what was planted since. */
 	IF NOT FOUND AND current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
@@ -409,9 +423,8 @@ BEGIN
 						   'if it was added since the transaction began',
 					   c.relowner::regrole, strongest.role),
 				'Use a READ COMMITTED transaction.'
-			FROM snowflake_internal.touched(read, written) AS t
-				JOIN pg_class AS c ON c.oid = t.oid
-			WHERE c.relowner = ANY (snowflake_internal.other_roles())
+			FROM pg_class AS c
+			WHERE c.oid = ANY (seen.touched) AND c.relowner = ANY (others)
 			ORDER BY c.oid::regclass::text COLLATE "C"
 			LIMIT 1;
 	END IF;

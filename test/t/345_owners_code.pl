@@ -137,6 +137,8 @@ my %plants = (
 	'built-in function that reads views' => q{CREATE VIEW mallory.seen AS SELECT mallory.deed();
 		ALTER TABLE t ADD CHECK (id IS NULL OR table_to_xml('mallory.seen', true, true, '') IS NOT NULL)},
 	'built-in input function' => q{ALTER TABLE t ADD CHECK (id IS NULL OR domain_in('1', 'mallory.number'::regtype, -1) IS NOT NULL)},
+	'function of the extension that runs queries' => q{ALTER TABLE t ADD CHECK (id IS NULL OR snowflake_migrate_internal.any_skipped(
+		'(SELECT 1 AS source, ''s''::"char" AS action WHERE mallory.deed())', 1) IS NOT NULL)},
 	'cast that a function looks for' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR to_json(color) IS NOT NULL)},
 	'index' => 'CREATE INDEX ON t ((mallory.good(id)))',
 	'index of a constant' => 'CREATE INDEX ON t ((mallory.good()))',
@@ -175,6 +177,30 @@ foreach my $place (sort keys %plants)
 		'adopt' => q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
 	prepare_as('mallory', 'DROP TABLE mallory.notes; DROP VIEW IF EXISTS mallory.seen');
 }
+# Of the extension's functions, the look trusts those in C alone, which users call on ids.
+is($server->safe_psql('game', q{
+	SELECT string_agg(p.oid::regprocedure::text, ', ' ORDER BY p.oid)
+	FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+		JOIN pg_extension AS e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
+	WHERE e.extname LIKE 'snowflake%' AND p.prokind = 'f' AND NOT snowflake_internal.does_more(p.oid)
+		AND p.probin IS NULL}), 'snowflake_migrate_internal.nextval()', 'functions of the extension: of those not in C, one that makes ids is trusted');
+like($server->safe_psql('game', q{SELECT snowflake_internal.does_more('snowflake_migrate_internal.verify_bounds(jsonb)'::regprocedure),
+	snowflake_internal.does_more('snowflake_migrate_internal.document_ids(regclass,name)'::regprocedure),
+	snowflake_internal.does_more('snowflake_timestamp(bigint)'::regprocedure), snowflake_internal.does_more('snowflake_nextval()'::regprocedure)}),
+	qr/^t\|t\|f\|f$/, 'functions of the extension: which are trusted');
+
+# A database's owner can change how literals are read.
+$server->safe_psql('postgres', 'ALTER DATABASE game SET standard_conforming_strings = off');
+$server->safe_psql('postgres', 'ALTER DATABASE game SET escape_string_warning = off');
+create_orders();
+prepare_as('mallory', 'CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders);
+	INSERT INTO mallory.notes VALUES (1), (2); '
+	. $plants{'built-in function that runs queries'} =~ s/\bt\b/mallory.notes/gr =~ s/\bid\b/order_id/gr);
+refused('standard_conforming_strings = off', 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}', dry_run => true)},
+	'adopt' => q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
+prepare_as('mallory', 'DROP TABLE mallory.notes');
+$server->safe_psql('postgres', 'ALTER DATABASE game RESET ALL');
+
 create_orders();
 # A partition's and a child's owner.
 prepare_as($superuser, q{
