@@ -220,7 +220,7 @@ struct Statement
 	}
 };
 
-constexpr Statement begin_statement = {"BEGIN ISOLATION LEVEL READ COMMITTED", {0}, {0}, 0};
+constexpr Statement begin_statement = {"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {0}, {0}, 0};
 constexpr Statement begin_again_statement = {"ROLLBACK AND CHAIN", {0}, {0}, 0};
 constexpr Statement commit_statement = {"COMMIT", {0}, {0}, 0};
 
@@ -229,9 +229,10 @@ constexpr Statement commit_statement = {"COMMIT", {0}, {0}, 0};
  * we have given up does not go on waiting for long.
  */
 constexpr Statement settings_statement = {
-	"SELECT pg_catalog.set_config('synchronous_commit', CASE pg_catalog.current_setting('synchronous_commit') "
+	/* CASE with an operand would look "=" up by the search path, which the database's owner sets. */
+	"SELECT pg_catalog.set_config('synchronous_commit', CASE WHEN pg_catalog.current_setting('synchronous_commit') "
 	"OPERATOR(pg_catalog.=) ANY (ARRAY['off', 'local', 'remote_write']::pg_catalog.text[]) "
-	"WHEN true THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, true), "
+	"THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END, true), "
 	"pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('statement_timeout', $1, true)",
 	{TEXTOID, 0}, {TEXTOID, TEXTOID, TEXTOID, 0}, 1,
 };

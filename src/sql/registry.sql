@@ -32,6 +32,7 @@ CREATE TABLE snowflake_internal.registry_claim (
 	alive_until timestamptz NOT NULL,	-- by this server's clock; past that, or released: another may have it
 	claim_window interval NOT NULL,
 	write_number bigint NOT NULL,		-- of the newest write; see snowflake_internal.registry_memory()
+	is_doubtful boolean NOT NULL DEFAULT false,	-- claimed anew while unsettled: somebody else may know more of it
 	PRIMARY KEY (registry_group, node)
 );
 CREATE INDEX registry_claim_write_number ON snowflake_internal.registry_claim (write_number);
@@ -492,8 +493,12 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	is_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
-	-- What others may tell of a living holder's number goes no further ahead than its own time did when it was granted.
-	IF is_alive AND wait.unsettled > 0 THEN
+	-- What others may tell of a living holder's number goes no further ahead than its own time did when it was granted;
+	-- unless that one may have taken what the registry has forgotten, and they are to tell.
+	IF is_alive AND wait.unsettled > 0 AND known.is_doubtful THEN
+		furthest_of_others := snowflake_internal.registry_us(clock_timestamp()) +
+			snowflake_internal.registry_max_forward_jump();
+	ELSIF is_alive AND wait.unsettled > 0 THEN
 		furthest_of_others := snowflake_internal.registry_us(clock_timestamp() + known.claim_window) +
 			greatest(snowflake_internal.registry_us(known.granted_until) -
 					 snowflake_internal.registry_us(known.alive_until), 0);
@@ -544,6 +549,7 @@ DECLARE
 	granted_at timestamptz;
 	fence timestamptz;
 	number bigint;
+	is_unsettled boolean;
 	known snowflake_internal.registry_claim;
 BEGIN
 	IF num_nulls($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) > 0 THEN
@@ -602,20 +608,22 @@ BEGIN
 			PERFORM snowflake_internal.registry_check_room($1, max_node);
 		END IF;
 
+		is_unsettled := (SELECT w.unsettled > 0 FROM snowflake_internal.registry_unsettled(interval '30s') AS w);
 		number := snowflake_internal.registry_number();
 		IF expected_generation = 0 THEN
 			INSERT INTO snowflake_internal.registry_claim
 			VALUES ($1, $2, $6, CASE WHEN is_claim THEN me END, session_user, $9, $10, $11, granted_at,
-					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number)
+					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number, is_unsettled)
 			ON CONFLICT DO NOTHING;
 		ELSIF is_claim THEN
 			UPDATE snowflake_internal.registry_claim AS c
 			   SET (generation, holder, made_by, host, port, data_directory, since,
 					granted_from, granted_until,
-					alive_until, claim_window, write_number) =
+					alive_until, claim_window, write_number, is_doubtful) =
 				   ($6, me, session_user, $9, $10, $11, granted_at,
 					CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
-					clock_timestamp() + alive_for, alive_for, number)
+					clock_timestamp() + alive_for, alive_for, number,
+					is_unsettled AND (c.is_doubtful OR c.holder IS DISTINCT FROM me COLLATE "C"))
 			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 		ELSIF form = 'release' COLLATE "C" THEN
 			UPDATE snowflake_internal.registry_claim AS c

@@ -88,6 +88,7 @@ struct Rows
 	int64_t		write_numbers[max_nodes];
 	int64_t		alive_until_us[max_nodes];
 	int64_t		windows_us[max_nodes];
+	bool		is_doubtful[max_nodes];	/* claimed anew while unsettled */
 	int64_t		incarnation;		/* as in the memory; 0: none yet */
 };
 
@@ -189,6 +190,8 @@ struct Registry
 	{
 		const int64_t ahead_us = rows.claims[node].granted_until_us - rows.alive_until_us[node];
 
+		if (rows.is_doubtful[node])
+			return clock_us() + max_forward_jump_us;
 		return clock_us() + rows.windows_us[node] + std::max<int64_t>(ahead_us, 0);
 	}
 
@@ -248,6 +251,9 @@ struct Registry
 			const Holder holder = form == Form::claim ? writer : Holder{};
 
 			const int64_t granted_from_us = claim.holder.is(writer) ? claim.granted_from_us : claim.granted_until_us;
+
+			rows.is_doubtful[node] = !by_version && form == Form::claim && is_unsettled() &&
+				(rows.is_doubtful[node] || !claim.holder.is(writer));
 
 			claim = next;
 			claim.granted_from_us = granted_from_us;

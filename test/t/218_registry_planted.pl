@@ -39,12 +39,15 @@ $registry->safe_psql('postgres', q{
 	CREATE FUNCTION planted.lie(text, text) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$planted$$; END';
 	CREATE FUNCTION planted.lie(name, name) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$planted$$; END';
 	CREATE FUNCTION planted.lie(name, text) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$planted$$; END';
+	CREATE FUNCTION planted.lie(boolean, boolean) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$planted$$; END';
+	CREATE OPERATOR planted.= (LEFTARG = boolean, RIGHTARG = boolean, FUNCTION = planted.lie);
 	CREATE OPERATOR planted.= (LEFTARG = text, RIGHTARG = text, FUNCTION = planted.lie);
 	CREATE OPERATOR planted.= (LEFTARG = name, RIGHTARG = name, FUNCTION = planted.lie);
 	CREATE OPERATOR planted.= (LEFTARG = name, RIGHTARG = text, FUNCTION = planted.lie);
 	GRANT USAGE ON SCHEMA planted TO PUBLIC;
 	GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA planted, snowflake_internal TO keeper;
-	ALTER DATABASE postgres SET search_path = planted, pg_catalog, public;});
+	ALTER DATABASE postgres SET search_path = planted, pg_catalog, public;
+	ALTER ROLE keeper SET default_transaction_read_only = on;});
 
 my $generation = $registry->safe_psql('postgres', 'SELECT generation FROM "Our ids".snowflake_claims');
 

@@ -365,5 +365,27 @@ $two->refused_in_the_end(qr/it is new, restored or failed over, and grants nothi
 is($two->stat('claim'), 'none', 'a registry that is unsettled: the view says none');
 $_->stop foreach $one, $two;
 
+# Whoever takes a number that an unsettled registry has forgotten must hear how far its holder's ids went, however far that is;
+# for one that the registry knows it is as before.
+my $other = '6' x 32;
+my $far = q{r.clock + 3000000000};
+
+$registry->safe_psql('postgres', 'SELECT snowflake_registry_settle()');
+is(answer('intruder', written(node => 8, alive_for => q{interval '10 min'})), 't', 'a settled registry: a number is claimed');
+$registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at + 1e17');
+is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'an unsettled registry: a number is claimed');
+is($registry->value(q{string_agg(node || ' ' || is_doubtful, ', ' ORDER BY node) FROM snowflake_internal.registry_claim WHERE node IN (8, 9)}),
+	'8 false, 9 true', 'which of them may be another\'s');
+like(answer('keeper', written(node => 8, form => q{'assertion'}, me => "'$other'", granted_until => $far)),
+	qr/claim of a living holder cannot be changed by others/, 'what is known: others say no more than its own time would');
+is(answer('keeper', written(node => 9, form => q{'assertion'}, me => "'$other'", granted_until => $far)), 't', 'what was forgotten: its holder tells all');
+my $told = $registry->claim(9, 'granted_until');
+refused(qr/granted_until of a claim cannot go back/, 'which no release takes back', node => 9, form => q{'release'}, granted_until => 0);
+is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'it is renewed');
+is($registry->claim(9, "granted_until >= '$told'"), 't', 'above that');
+$registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at - 1e17');
+is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'it is renewed by a settled registry');
+is($registry->value('is_doubtful FROM snowflake_internal.registry_claim WHERE node = 9'), 'f', 'when all were heard, it is known');
+
 $ledger->check('what may be written to a registry');
 done_testing();
