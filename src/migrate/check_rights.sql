@@ -22,6 +22,9 @@ BEGIN
 			t.relation::text)
 		FROM (VALUES ('snowflake_migrate.runs'::regclass, 'UPDATE'),
 					 ('snowflake_migrate.nodes', 'INSERT'),
+					 ('snowflake_migrate_internal.targets', 'SELECT'),
+					 ('snowflake_migrate_internal.targets', 'INSERT'),
+					 ('snowflake_migrate_internal.targets', 'UPDATE'),
 					 ('snowflake_migrate_internal.plan_tables', 'UPDATE')) AS t (relation, privilege)
 		WHERE NOT has_table_privilege(t.relation, t.privilege);
 	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, NULL, f.oid::regproc::text, 'EXECUTE',

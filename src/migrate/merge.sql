@@ -2,24 +2,37 @@
  * The merge itself: its transactions, from the plan to the proof.  Rows are copied in batches, parents before children;
  * each batch commits its rows and its position together.
  *
- * Locking: a transaction of a merge holds an advisory lock on the target's name and the run's row, so that another
+ * Locking: a transaction of a merge locks the target's row in the table targets and the run's row, so that another
  * session's is an error; the position is read under them.  Between two batches nothing is locked, but no other run can
- * begin on the target.
+ * begin on the target.  These are locks on rows, and not advisory ones, since anybody who may connect could take those.
  *
  * The transaction's settings: nothing on the search path that somebody else could have put there, rows that row
  * security hides are an error, and triggers do not fire where the right is there to say so.
  */
 
-/* Locks a target until the end of the transaction, or raises an error where another session merges into it. */
-CREATE FUNCTION snowflake_migrate_internal.lock_target(target name) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+/*
+ * Locks a target until the end of the transaction, or raises an error where another session merges into it.  Only the
+ * first transaction of all that merge into it inserts the row; another one would wait for that.
+ */
+CREATE FUNCTION snowflake_migrate_internal.lock_target(target_ name) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
 AS $$
 BEGIN
-	IF NOT pg_try_advisory_xact_lock(hashtext('snowflake_migrate.merge'), hashtext(target)) THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-			MESSAGE = format('another session merges into schema "%s"', target),
-			HINT = 'See snowflake_migrate.progress.';
+	PERFORM FROM snowflake_migrate_internal.targets AS t WHERE t.target = target_ FOR UPDATE SKIP LOCKED;
+	IF FOUND THEN
+		RETURN;
 	END IF;
+	BEGIN
+		INSERT INTO snowflake_migrate_internal.targets VALUES (target_) ON CONFLICT DO NOTHING;
+		IF FOUND THEN
+			RETURN;
+		END IF;
+	EXCEPTION WHEN lock_not_available THEN
+		NULL;
+	END;
+	RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+		MESSAGE = format('another session merges into schema "%s"', target_),
+		HINT = 'See snowflake_migrate.progress.';
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.lock_target(name)

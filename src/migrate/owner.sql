@@ -48,7 +48,8 @@ BEGIN
 			MESSAGE = format('an expression declared for table %s, "%s", was written by role %I',
 							 relation, object, declared_by),
 			DETAIL = 'It would run with the rights of the current user.',
-			HINT = 'Read it, and declare it again yourself; or merge as that role.';
+			HINT = 'Read it, and declare it again yourself, or merge as that role: '
+				'snowflake_migrate.grant_to() gives the rights to do so.';
 	END IF;
 END
 $$;

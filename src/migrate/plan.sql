@@ -55,6 +55,11 @@ CREATE TABLE snowflake_migrate.nodes (
 );
 COMMENT ON TABLE snowflake_migrate.nodes IS 'the node numbers under which rows were renumbered';
 
+/* A row for each target that there ever was: merges lock it (merge.sql). */
+CREATE TABLE snowflake_migrate_internal.targets (
+	target name PRIMARY KEY
+);
+
 CREATE TABLE snowflake_migrate_internal.plan_tables (
 	run bigint NOT NULL,
 	no int NOT NULL,

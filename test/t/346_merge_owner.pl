@@ -56,7 +56,7 @@ $server->safe_psql('game', q{
 	CREATE SCHEMA trap AUTHORIZATION merger;
 	CREATE SCHEMA realm; CREATE SCHEMA west; CREATE SCHEMA east;
 	GRANT USAGE ON SCHEMA realm, west, east TO merger, other, support;
-	CREATE TABLE realm.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text NOT NULL UNIQUE, place int UNIQUE);
+	CREATE TABLE realm.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text NOT NULL UNIQUE, place int UNIQUE, joined timestamptz);
 	CREATE TABLE realm.mail (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), sender bigint, kind text);
 	CREATE TABLE west.heroes (id int PRIMARY KEY, name text NOT NULL, place int);
 	CREATE TABLE west.mail (id int PRIMARY KEY, sender int, kind text);
@@ -288,7 +288,6 @@ is($server->safe_psql('game', "SELECT attstattarget FROM pg_attribute WHERE attr
 is(victims(), '', 'nobody has run the cast');
 
 # Declarations.  Whoever may write them leaves his name there, whatever he writes.
-$server->safe_psql('game', 'GRANT INSERT, UPDATE ON snowflake_migrate.declared_references, snowflake_migrate.declared_policies TO merger');
 does('merger', 'declares', q{UPDATE snowflake_migrate.declared_references SET condition = 'trap.spring()', declared_by = 'postgres'});
 is($server->safe_psql('game', 'SELECT declared_by FROM snowflake_migrate.declared_references'), 'merger', 'a declaration that is changed is of the role that changes it');
 
@@ -323,11 +322,40 @@ is($server->safe_psql('game', q{SELECT declared_by = current_user FROM snowflake
 $server->safe_psql('game', "CALL snowflake_migrate.merge('{south}', 'realm', '{999}')");
 is($server->safe_psql('game', q{SELECT state FROM snowflake_migrate.runs WHERE sources = '{south}'}), 'done', 'and a superuser merges');
 
-# With all that, the ways back.
 $server->safe_psql('game', "SELECT max(run) AS run FROM snowflake_migrate.runs WHERE sources = '{south}' \\gset\nCALL snowflake_migrate.rollback(:run)");
+
+# What the error advises: the role that merges declares, with the rights that grant_to() gave.
+does('merger', 'declares what another role then needs', q{SELECT snowflake_migrate.declare_reference('realm.mail', 'sender', 'realm.heroes', $$kind = 'hero'$$),
+	snowflake_migrate.declare_created('realm.heroes', 'joined'), snowflake_migrate.declare_table('realm.heroes', 'copy')});
+refused('other', 'a check', "SELECT * FROM snowflake_migrate.check('{south}', 'realm')", qr/was written by role merger.*grant_to\(\) gives the rights/s);
+does('other', 'declares again', q{SELECT snowflake_migrate.declare_reference('realm.mail', 'sender', 'realm.heroes', $$kind = 'hero'$$)});
+does('other', 'checks', "SELECT * FROM snowflake_migrate.check('{south}', 'realm')");
+does('other', 'deletes what he declared', q{DELETE FROM snowflake_migrate.declared_created; DELETE FROM snowflake_migrate.declared_tables; DELETE FROM snowflake_migrate.declared_references});
+$server->safe_psql('game', q{SELECT snowflake_migrate.declare_reference('realm.mail', 'sender', 'realm.heroes', $$kind = 'hero'$$)});
+
+# A target is locked by those who can merge, and by nobody else: advisory locks, which anybody can take, are not in the way.
+my $holder = $server->background_psql('game', extra_params => [ '-U', 'support' ]);
+my @locks = ("hashtext('snowflake_migrate.merge'), hashtext('realm')", "hashtext('realm')", "'snowflake_migrate_internal.targets'::regclass::int, hashtext('realm')");
+$holder->query_safe("SELECT pg_advisory_lock($_)") for @locks;
+refused('support', 'to lock a target', "SELECT FROM snowflake_migrate_internal.targets FOR KEY SHARE", qr/permission denied/);
+my $south = does('other', 'merges beside advisory locks', merge_call('south'));
+does('other', 'takes it back', "CALL snowflake_migrate.rollback($south)");
+$holder->quit;
+my $first = $server->background_psql('game', extra_params => [ '-U', 'merger' ]);
+foreach my $target ('realm', 'a target that nobody merged into')
+{
+	$first->query_safe("BEGIN; SELECT snowflake_migrate_internal.lock_target('$target')");
+	refused('other', "to lock $target, which another session has locked", "SELECT snowflake_migrate_internal.lock_target('$target')",
+		qr/another session merges into schema "$target"/);
+	$first->query_safe('SELECT 1; COMMIT');
+	does('other', "locks $target after that", "BEGIN; SELECT snowflake_migrate_internal.lock_target('$target'); SELECT snowflake_migrate_internal.lock_target('$target'); COMMIT");
+}
+$first->quit;
+
+# With all that, the ways back.
 does('other', 'takes his merge back', "CALL snowflake_migrate.rollback($others)");
 does('merger', 'takes his merge back', "CALL snowflake_migrate.rollback($run)");
-is($server->safe_psql('game', 'SELECT * FROM realm.heroes; SELECT * FROM realm.mail'), '1|Ann|1', 'the target is as before');
+is($server->safe_psql('game', 'SELECT id, name, place FROM realm.heroes; SELECT * FROM realm.mail'), '1|Ann|1', 'the target is as before');
 is(victims(), '', 'nobody has run anything');
 
 done_testing();
