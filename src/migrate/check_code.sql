@@ -31,18 +31,33 @@ AS $$
 			FROM pg_constraint AS f, unnest(ARRAY[f.conrelid, f.confrelid]) AS k (oid)
 			WHERE f.contype = 'f' AND (f.conrelid IN (SELECT w.oid FROM w) OR f.confrelid IN (SELECT w.oid FROM w))
 			EXCEPT
-			SELECT w.oid FROM w),
-		ARRAY(SELECT w.oid FROM w)
+			SELECT w.oid FROM w
+			ORDER BY 1),
+		ARRAY(SELECT w.oid FROM w ORDER BY 1)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.run_relations(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the relations that a run reads and writes to';
 
-/* Raises an error where going on with a run would run other roles' code with a superuser's rights. */
+/*
+ * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for a
+ * lock, foreign keys may be added: it looks until nothing is.
+ */
 CREATE FUNCTION snowflake_migrate_internal.refuse_code(run_ bigint) RETURNS void
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_internal.refuse_dangerous_code(r.read, r.written, true)
-	FROM snowflake_migrate_internal.run_relations(run_) AS r
+DECLARE
+	relations record;
+	seen_read oid[];
+	seen_written oid[];
+BEGIN
+	LOOP
+		SELECT r.read, r.written INTO relations FROM snowflake_migrate_internal.run_relations(run_) AS r;
+		EXIT WHEN relations.read = seen_read AND relations.written = seen_written;
+		PERFORM snowflake_internal.refuse_dangerous_code(relations.read, relations.written, true);
+		seen_read := relations.read;
+		seen_written := relations.written;
+	END LOOP;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_code(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where others'' code would run with a superuser''s rights';
@@ -53,12 +68,26 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	relations record;
+	seen_read oid[];
+	seen_written oid[];
 	caller CONSTANT record := snowflake_internal.strongest_role();
 BEGIN
-	SELECT r.read || ARRAY(SELECT m.relation::oid FROM snowflake_migrate_internal.not_merged(run_) AS m) AS read,
-			r.written
-		INTO relations
-		FROM snowflake_migrate_internal.run_relations(run_) AS r;
+	LOOP
+		SELECT r.read || ARRAY(SELECT m.relation::oid FROM snowflake_migrate_internal.not_merged(run_) AS m ORDER BY 1)
+				AS read,
+				r.written
+			INTO relations
+			FROM snowflake_migrate_internal.run_relations(run_) AS r;
+		EXIT WHEN NOT caller.is_superuser OR (relations.read = seen_read AND relations.written = seen_written);
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, d.relation::text, d.object, d.problem,
+				advice => d.advice)
+			FROM snowflake_internal.dangerous_code(relations.read, relations.written, true) AS d;
+		IF FOUND THEN
+			RETURN false;
+		END IF;
+		seen_read := relations.read;
+		seen_written := relations.written;
+	END LOOP;
 	IF NOT caller.is_superuser THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.relation::text, c.object,
 				format('code of role %s would run with the rights of role %s: %s', c.owner, caller.role, c.code),
@@ -67,12 +96,8 @@ BEGIN
 				CROSS JOIN LATERAL snowflake_internal.foreign_code(
 					t.touched, t.all_written, true, snowflake_internal.other_roles()) AS c
 			WHERE NOT c.is_possible;
-		RETURN true;
 	END IF;
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, d.relation::text, d.object, d.problem,
-			advice => d.advice)
-		FROM snowflake_internal.dangerous_code(relations.read, relations.written, true) AS d;
-	RETURN NOT FOUND;
+	RETURN true;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_code(bigint)

@@ -317,9 +317,31 @@ COMMENT ON FUNCTION snowflake_internal.foreign_code(oid[], oid[], boolean, oid[]
 	IS 'other roles'' code that would run when relations are read or written';
 
 /*
+ * The tables of others that lock_definitions() can't lock: their owners could add code between the look and the query.
+ * Of these locks, a standby has none; what its primary replays waits for nothing but a lock of the strongest kind.
+ */
+CREATE FUNCTION snowflake_internal.cannot_be_locked(relations oid[], others oid[]) RETURNS SETOF regclass
+LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY
+	SELECT c.oid::regclass
+	FROM pg_class AS c
+	WHERE c.oid = ANY (relations) AND c.relkind IN ('r', 'p') AND c.relowner = ANY (others)
+		AND (pg_is_in_recovery() OR NOT has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE')
+			 OR pg_is_other_temp_schema(c.relnamespace));
+END
+$$;
+COMMENT ON FUNCTION snowflake_internal.cannot_be_locked(oid[], oid[])
+	IS 'tables of other roles that cannot be kept from being changed';
+
+/*
  * Until the end of the transaction, keeps what others own from being changed or renamed: their tables from everything
  * but reading and writing rows, and the names of all schemas.  What is not a table is not locked; foreign_code() names
  * it in any case.
+ *
+ * No lock is weaker: CREATE INDEX CONCURRENTLY and CREATE STATISTICS take this one themselves, and only what conflicts
+ * with itself keeps them out.  So VACUUM waits as well, and the look of another superuser.
  */
 CREATE FUNCTION snowflake_internal.lock_definitions(relations oid[], others oid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -415,6 +437,19 @@ BEGIN
 					   'SET ROLE is not enough, as the code could go back.', c.owner)
 		FROM snowflake_internal.foreign_code(seen.touched, seen.all_written, with_columns, others) AS c
 		ORDER BY c.relation::text COLLATE "C", c.object COLLATE "C", c.code COLLATE "C";
+	IF FOUND THEN
+		RETURN;
+	END IF;
+	RETURN QUERY
+		SELECT c.oid::regclass, NULL::text,
+			format('code of role %s would run with the rights of role %s '
+					   'if it was added meanwhile, as the table cannot be locked',
+				   c.relowner::regrole, strongest.role),
+			CASE WHEN pg_is_in_recovery() THEN 'Ask the primary, or connect as a role that is no superuser.'
+				ELSE format('Connect as role %s, or as a superuser without SET ROLE.', c.relowner::regrole) END
+		FROM snowflake_internal.cannot_be_locked(seen.touched, others) AS t (oid)
+			JOIN pg_class AS c ON c.oid = t.oid
+		ORDER BY c.oid::regclass::text COLLATE "C";
 	/* With an older snapshot, the look would not see what was planted since. */
 	IF NOT FOUND AND current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
 		RETURN QUERY

@@ -11,7 +11,7 @@ use Test::More;
 
 my $server = Snowflake::Server->new('owners');
 
-$server->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
+$server->init(extra => [ '--encoding=UTF8', '--no-locale' ], allows_streaming => 1);
 $server->start;
 $server->safe_psql('postgres', q{
 	CREATE ROLE mallory LOGIN;
@@ -279,6 +279,56 @@ refused('mallory.ids, repeatable read', audit => q{BEGIN ISOLATION LEVEL REPEATA
 allowed('audit, a plain table', $superuser, q{SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 allowed('audit, a plain table, read-only', $superuser, q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 allowed('audit, with rights of its own', 'app', q{SELECT * FROM snowflake_audit('mallory.few', 'id')});
+
+# Where a table can't be locked, code could be added between the look and the query.
+$server->safe_psql('game', 'CREATE ROLE reader');
+refused('SET ROLE to one that only reads', audit => q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
+$server->backup('primary');
+
+my $standby = Snowflake::Server->new('owners_standby');
+
+$standby->init_from_backup($server, 'primary', has_streaming => 1);
+$standby->start;
+$server->wait_for_catchup($standby);
+my $standby_err;
+$standby->psql('game', q{SELECT * FROM snowflake_audit('mallory.plain', 'id')}, stderr => \$standby_err);
+like($standby_err, qr/code of role mallory would run with the rights of role \Q$superuser\E if it was added meanwhile/, 'standby: an audit is refused');
+$standby->psql('game', q{SELECT * FROM snowflake_audit('mallory.plain', 'id')}, stderr => \$standby_err, connstr => $standby->connstr('game') . ' user=app');
+is($standby_err, '', 'standby: an audit by another role is done');
+$standby->stop;
+
+# A partition that is attached while the look waits for a lock.
+prepare_as('mallory', q{
+	CREATE TABLE mallory.parts (id bigint, k int) PARTITION BY LIST (k);
+	CREATE TABLE mallory.parts_1 PARTITION OF mallory.parts FOR VALUES IN (1);
+	CREATE TABLE mallory.attached (id bigint, k int NOT NULL CHECK (k = 2));
+});
+
+my ($attaching, $holding) = map { $server->background_psql('game', on_error_stop => 0, extra_params => [ '--username=mallory' ]) } 1 .. 2;
+my $looking = $server->background_psql('game', on_error_stop => 0);
+
+sub wait_for_lock
+{
+	my ($relation, $mode) = @_;
+
+	$server->poll_query_until('game', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = '$relation'::regclass AND mode ~ '$mode')")
+	  or die "nobody waits for $relation";
+	return;
+}
+
+watch();
+$attaching->query_safe('BEGIN; ALTER TABLE mallory.parts ATTACH PARTITION mallory.attached FOR VALUES IN (2)');
+$holding->query_until(qr/holding/, "\\echo holding\nBEGIN; LOCK TABLE mallory.attached IN ACCESS EXCLUSIVE MODE;\n");
+wait_for_lock('mallory.attached', '^AccessExclusive');
+$looking->query_until(qr/looking/, "\\echo looking\nSELECT * FROM snowflake_audit('mallory.parts', 'id');\n");
+wait_for_lock('mallory.parts', '^ShareUpdate');
+$attaching->query_safe('COMMIT');
+wait_for_lock('mallory.attached', '^(ShareUpdate|AccessShare)');
+$holding->query_safe('CREATE INDEX ON mallory.attached ((mallory.good())); COMMIT');
+$looking->query('SELECT 1');
+like($looking->{stderr}, qr/code of role mallory would run/, 'partition that is attached meanwhile: is refused');
+is(deeds(), 0, 'partition that is attached meanwhile: nothing of mallory\'s runs');
+$_->quit foreach $attaching, $holding, $looking;
 
 # Declaring: the expression is tried.
 refused('declaration', 'declare_reference' => q{SELECT snowflake_migrate.declare_reference('mallory.ids', 'id', 'shop.orders', 'id > 0')});
