@@ -527,10 +527,19 @@ SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET intervalsty
 AS $$
 #variable_conflict use_column
 DECLARE
-	map CONSTANT regclass := to_regclass(snowflake_migrate_internal.relation(run_, 'map_' || no_));
+	/* Not by its name, which is an error where the caller may not use the schema. */
+	map CONSTANT regclass := (
+		SELECT c.oid
+		FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'snowflake_merge_' || run_ AND c.relname = 'map_' || no_);
 	names jsonb;
 BEGIN
 	IF map IS NULL THEN
+		RETURN;
+	ELSIF NOT (SELECT has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+			   FROM pg_class AS c WHERE c.oid = map) THEN
+		RAISE WARNING USING MESSAGE = format('map of merge %s is not shown', run_),
+			DETAIL = format('The current user has no right to read %s.', map);
 		RETURN;
 	ELSIF NOT snowflake_migrate_internal.is_safe_map(map) THEN
 		RAISE WARNING USING MESSAGE = format('map of merge %s is not shown', run_),

@@ -356,6 +356,20 @@ $first->quit;
 does('other', 'takes his merge back', "CALL snowflake_migrate.rollback($others)");
 does('merger', 'takes his merge back', "CALL snowflake_migrate.rollback($run)");
 is($server->safe_psql('game', 'SELECT id, name, place FROM realm.heroes; SELECT * FROM realm.mail'), '1|Ann|1', 'the target is as before');
+
+# The database's owner sets how text is parsed and written: a merge in such sessions, and its way back in others.
+my @settings = ('standard_conforming_strings = off', 'escape_string_warning = off', 'quote_all_identifiers = on', 'transform_null_equals = on', 'DateStyle = Postgres, DMY');
+$server->safe_psql('game', join '; ', map { "ALTER DATABASE game SET $_" } @settings);
+my $strange = does('merger', 'merges with other settings', merge_call('west'));
+is(does('merger', 'proves it', "SELECT * FROM snowflake_migrate.verify($strange)"), '', 'merger: with other settings, the merge is proved');
+is(does('merger', 'reads the map', $read =~ s/run = $run/run = $strange/r), $expected, 'the map as the merger reads it, with other settings');
+# A map that one may not read keeps nobody from reading the others.
+my ($read_all, $shown, $warned) = as('support', "SELECT count(*) FROM snowflake_migrate.map WHERE run IN ($run, $strange, " . (sort keys %sealed)[0] . ')');
+is($read_all, 0, 'support reads all maps');
+like($warned, qr/WARNING: +map of merge $strange is not shown\nDETAIL: +The current user has no right to read/, 'it is said which one is not shown');
+$server->safe_psql('game', join '; ', map { 'ALTER DATABASE game RESET ' . s/ .*//r } @settings);
+does('merger', 'takes it back without them', "CALL snowflake_migrate.rollback($strange)");
+is($server->safe_psql('game', 'SELECT id, name, place FROM realm.heroes; SELECT * FROM realm.mail'), '1|Ann|1', 'the target is as before');
 is(victims(), '', 'nobody has run anything');
 
 done_testing();
