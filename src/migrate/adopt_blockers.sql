@@ -584,8 +584,59 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_expression_blockers(regclas
 	IS 'for snowflake_migrate.adopt()''s own use: expressions that have no meaning for bigint';
 
 /*
+ * Expressions over what is widened that name functions, operators or types which a superuser would look for anew, by
+ * their names, for bigint: whoever may create others of the same name beside them could have his own called.  No lock
+ * is against that.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_overload_blockers(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH named AS (
+		SELECT DISTINCT c.root, d.classid, d.objid, f.refclassid, f.refobjid,
+			coalesce(p.pronamespace, o.oprnamespace) AS schema, y.typowner
+		FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
+			JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = c.member
+				AND d.refobjsubid = c.attnum
+				AND d.classid IN ('pg_constraint'::regclass, 'pg_class'::regclass, 'pg_statistic_ext'::regclass)
+			JOIN pg_depend AS f ON f.classid = d.classid AND f.objid = d.objid AND f.objsubid = 0
+			LEFT JOIN pg_proc AS p ON f.refclassid = 'pg_proc'::regclass AND p.oid = f.refobjid
+			LEFT JOIN pg_operator AS o ON f.refclassid = 'pg_operator'::regclass AND o.oid = f.refobjid
+			LEFT JOIN pg_type AS y ON f.refclassid = 'pg_type'::regclass AND y.oid = f.refobjid
+		WHERE c.widened
+	)
+	SELECT n.root,
+		format('Connect as the owner of the table, or as a role with its rights that is no superuser; '
+				   'or let no other role create in the schema of the %s.',
+			   CASE WHEN n.schema IS NULL THEN 'type, nor own the type' ELSE 'function or operator' END),
+		format('%s: code of role %s would run with the rights of role %s if it took the place of %s for bigint',
+			   pg_describe_object(n.classid, n.objid, 0), r.oid::regrole, s.role,
+			   pg_describe_object(n.refclassid, n.refobjid, 0))
+	FROM named AS n
+		CROSS JOIN snowflake_internal.strongest_role() AS s
+		LEFT JOIN pg_namespace AS m ON m.oid = n.schema
+		CROSS JOIN LATERAL (
+			SELECT r.oid
+			FROM unnest(snowflake_internal.other_roles()) AS o (oid) JOIN pg_roles AS r ON r.oid = o.oid
+			WHERE r.oid = n.typowner
+				/* This role is its member, the owner of the database. */
+				OR (r.rolname <> 'pg_database_owner' AND m.nspname <> 'pg_catalog'
+					AND (has_schema_privilege(r.oid, m.oid, 'CREATE') OR pg_has_role(r.oid, m.nspowner, 'MEMBER')))
+			ORDER BY r.rolcanlogin DESC, r.oid
+			LIMIT 1) AS r
+	WHERE s.is_superuser
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_overload_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: what another role''s code could take the place of';
+
+/*
  * Code of other roles that would run with a superuser's rights when the tables are rewritten, and their references are
- * checked; or when they are only read.
+ * checked; or when they are only read.  CHECKs count, whatever the session has for constraint_exclusion: it evaluates
+ * them.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_code_blockers(
 	tables regclass[],
@@ -593,7 +644,7 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_code_blockers(
 	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text) RETURNS SETOF record
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET constraint_exclusion = partition
 AS $$
 	SELECT d.relation, d.advice, concat_ws(': ', d.object, d.problem)
 	FROM snowflake_internal.dangerous_code(
@@ -604,6 +655,8 @@ AS $$
 			FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
 				JOIN pg_constraint AS f ON f.contype = 'f' AND f.conrelid = c.member AND c.attnum = ANY (f.conkey)),
 		'{}', false) AS d
+	UNION ALL
+	SELECT o.* FROM snowflake_migrate_internal.adopt_overload_blockers(tables, columns) AS o
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_code_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: code that a superuser must not run';

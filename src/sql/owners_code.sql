@@ -104,8 +104,10 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET 
 AS $$
 BEGIN
 	RETURN QUERY
+	/* A query that only reads evaluates a CHECK for constraint exclusion alone. */
 	SELECT c.conrelid, 'pg_constraint'::regclass::oid, c.oid, c.conbin::text
 	FROM unnest(touched) AS t (oid) JOIN pg_constraint AS c ON c.conrelid = t.oid AND c.contype = 'c'
+	WHERE current_setting('constraint_exclusion') <> 'off' OR c.conrelid = ANY (written)
 	UNION ALL
 	/* A default is evaluated where a source lacks the column. */
 	SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
