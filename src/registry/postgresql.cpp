@@ -220,6 +220,8 @@ struct Statement
 	}
 };
 
+/* A standby refuses READ WRITE, and is to be seen for what it is first. */
+constexpr Statement begin_look_statement = {"BEGIN ISOLATION LEVEL READ COMMITTED", {0}, {0}, 0};
 constexpr Statement begin_statement = {"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {0}, {0}, 0};
 constexpr Statement begin_again_statement = {"ROLLBACK AND CHAIN", {0}, {0}, 0};
 constexpr Statement commit_statement = {"COMMIT", {0}, {0}, 0};
@@ -543,7 +545,9 @@ run(const Statement &statement, const char *const *values, const Taker &taker, P
 
 	/* After an error the transaction before is still to be ended. */
 	const bool	is_again = PQtransactionStatus(connection) == PQTRANS_INERROR;
-	Transaction transaction(is_again ? begin_again_statement : begin_statement, statement, taker, problem);
+	const Statement &begin = is_again ? begin_again_statement :
+		&statement == &look_around_statement ? begin_look_statement : begin_statement;
+	Transaction transaction(begin, statement, taker, problem);
 
 	if (!transaction.send(values))
 	{
