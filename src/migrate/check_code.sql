@@ -39,8 +39,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_relations(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the relations that a run reads and writes to';
 
 /*
- * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for a
- * lock, foreign keys may be added: it looks until nothing is.
+ * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for
+ * a lock, foreign keys may be added: it looks until nothing is.
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_code(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off

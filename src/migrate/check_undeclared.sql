@@ -256,7 +256,8 @@ BEGIN
 							 format('%I = %L', kind_column, k.kind)), E'\n' ORDER BY k.kind COLLATE "C")
 		INTO declarations
 		FROM unnest(kinds) AS k (kind)
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, relation_::text, name_,
 		format('looks like a reference to a table that column %I names', kind_column),
 		advice => E'For each kind of ids that it holds, with the table:\n' || declarations);

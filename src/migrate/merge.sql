@@ -168,7 +168,8 @@ AS $$
 		WHERE c.conrelid = relation AND c.contype <> 'n'
 		UNION ALL
 		SELECT format('trigger %I %s',
-					  CASE WHEN t.tgisinternal THEN regexp_replace(t.tgname, '[0-9]+$', '') ELSE t.tgname END, t.tgenabled)
+					  CASE WHEN t.tgisinternal THEN regexp_replace(t.tgname, '[0-9]+$', '') ELSE t.tgname END,
+					  t.tgenabled)
 		FROM pg_trigger AS t
 		WHERE t.tgrelid = relation
 	) AS x (state)

@@ -1,6 +1,7 @@
 /*
- * What a role needs of the extension and of this database to adopt, declare, merge, verify and take back.  What it needs
- * of the tables that are merged depends on them: snowflake_migrate.check(), called by that role, says what is missing.
+ * What a role needs of the extension and of this database to adopt, declare, merge, verify and take back.  What it
+ * needs of the tables that are merged depends on them: snowflake_migrate.check(), called by that role, says what is
+ * missing.
  *
  * For superusers: nobody else may grant SET on session_replication_role.
  */
@@ -15,10 +16,12 @@ BEGIN
 	EXECUTE format('GRANT SELECT ON snowflake_migrate.map, snowflake_migrate.progress TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT ON
 			snowflake_migrate.runs, snowflake_migrate.nodes, snowflake_migrate.report, snowflake_migrate.records,
-			snowflake_migrate_internal.targets, snowflake_migrate_internal.plan_tables, snowflake_migrate_internal.plan_columns,
-			snowflake_migrate_internal.plan_references, snowflake_migrate_internal.plan_sources TO %s', role);
+			snowflake_migrate_internal.targets, snowflake_migrate_internal.plan_tables,
+			snowflake_migrate_internal.plan_columns, snowflake_migrate_internal.plan_references,
+			snowflake_migrate_internal.plan_sources TO %s', role);
 	EXECUTE format('GRANT UPDATE ON snowflake_migrate.runs, snowflake_migrate.records,
-			snowflake_migrate_internal.targets, snowflake_migrate_internal.plan_tables, snowflake_migrate_internal.plan_sources TO %s', role);
+			snowflake_migrate_internal.targets, snowflake_migrate_internal.plan_tables,
+			snowflake_migrate_internal.plan_sources TO %s', role);
 	EXECUTE format('GRANT DELETE ON snowflake_migrate.report TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON
 			snowflake_migrate.declared_tables, snowflake_migrate.declared_references,

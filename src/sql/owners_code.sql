@@ -70,9 +70,11 @@ BEGIN
 				UNION ALL
 				SELECT w.oid, true FROM unnest(all_written) AS w (oid)
 				UNION ALL
-				SELECT i.inhrelid, i.inhparent = ANY (all_written) FROM pg_inherits AS i WHERE i.inhparent = ANY (touched)
+				SELECT i.inhrelid, i.inhparent = ANY (all_written)
+				FROM pg_inherits AS i WHERE i.inhparent = ANY (touched)
 				UNION ALL
-				SELECT i.inhparent, i.inhrelid = ANY (all_written) FROM pg_inherits AS i WHERE i.inhrelid = ANY (touched)
+				SELECT i.inhparent, i.inhrelid = ANY (all_written)
+				FROM pg_inherits AS i WHERE i.inhrelid = ANY (touched)
 				UNION ALL
 				/* An INSERT in a view's or a table's rule writes. */
 				SELECT d.refobjid, w.ev_type <> '1'
@@ -199,7 +201,7 @@ BEGIN
 	WITH RECURSIVE expression AS MATERIALIZED (
 		SELECT x.relation, x.classid, x.objid, x.tree FROM snowflake_internal.expressions(touched, written) AS x
 	),
-	/* The types that expressions use, and those of columns, each with all that it is made of; and who uses it, where. */
+	/* The types that expressions and columns use, each with all that it is made of; who uses it, and where. */
 	used (relation, classid, objid, attnum, type) AS (
 		SELECT e.relation, e.classid, e.objid, 0, d.refobjid
 		FROM expression AS e
