@@ -10,9 +10,9 @@ use Snowflake::Wait qw(wait_until);
 use Snowflake::ZooKeeper;
 use Test::More;
 
-my $module = Snowflake::ZooKeeper->module;
+my $reason = Snowflake::ZooKeeper->missing_library;
 
-plan skip_all => 'snowflake was built without the library for ZooKeeper' unless -e $module;
+plan skip_all => $reason if defined $reason;
 
 my $fake = Snowflake::FakeZooKeeper->new;
 my $server = Snowflake::Server->new('one');

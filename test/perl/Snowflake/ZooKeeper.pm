@@ -38,10 +38,16 @@ sub missing_server
 		: undef);
 }
 
+# Why nothing can speak to one, whoever made it.
+sub missing_library
+{
+	return missing(-e module() ? undef : 'snowflake was built without the library for ZooKeeper');
+}
+
 # Why servers can have no registry in one.
 sub missing_registry
 {
-	return missing_server() // missing(-e module() ? undef : 'snowflake was built without the library for ZooKeeper');
+	return missing_server() // missing_library();
 }
 
 # The library that speaks to it.
