@@ -13,6 +13,12 @@ use Test::More;
 
 my $ledger = Snowflake::Ledger->new;
 my $registry = Snowflake::Registry->new('registry');
+my $roles = q{
+	CREATE ROLE plain LOGIN;
+	CREATE ROLE reader LOGIN;
+	GRANT pg_monitor TO reader;
+	GRANT EXECUTE ON FUNCTION snowflake_advance_past(bigint), snowflake_internal.set_aside TO plain, reader;
+	CREATE FUNCTION by_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT snowflake_nextval()'};
 
 $registry->init;
 $registry->start;
@@ -23,12 +29,7 @@ $_->init foreach $one, $two;
 $_->configure('snowflake.node_id' => 7, 'snowflake.registry_group' => 'secretgroup', 'snowflake.claim_window' => '60s') foreach $one, $two;
 $one->begin;
 is($one->held, 7, 'one holds the number');
-$one->safe_psql('postgres', q{
-	CREATE ROLE plain LOGIN;
-	CREATE ROLE reader LOGIN;
-	GRANT pg_monitor TO reader;
-	GRANT EXECUTE ON FUNCTION snowflake_advance_past(bigint), snowflake_internal.set_aside TO plain, reader;
-	CREATE FUNCTION by_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT snowflake_nextval()'});
+$one->safe_psql('postgres', $roles);
 
 my @secrets = ($registry->host, $registry->port, 'secretgroup', $one->data_dir, $two->data_dir, $one->port, $two->port, 'keeper@', 'connection to server', 'postgresql://');
 my $secret = join '|', map { "\Q$_\E" } @secrets;
@@ -59,12 +60,7 @@ sub hides
 # Another holds the number.
 $two->start;
 $two->safe_psql('postgres', 'CREATE EXTENSION snowflake');
-$two->safe_psql('postgres', q{
-	CREATE ROLE plain LOGIN;
-	CREATE ROLE reader LOGIN;
-	GRANT pg_monitor TO reader;
-	GRANT EXECUTE ON FUNCTION snowflake_advance_past(bigint), snowflake_internal.set_aside TO plain, reader;
-	CREATE FUNCTION by_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT snowflake_nextval()'});
+$two->safe_psql('postgres', $roles);
 $two->refused_for($one, 'the number is held');
 hides($two, $_, qr/the registry has granted no node number\n.*DETAIL:  Claim "none" since 20\d\d-\S+ \S+; the server's log says why\./s,
 	qr/group "secretgroup".*node number 7 is held by /, $_)
