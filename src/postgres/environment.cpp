@@ -237,21 +237,17 @@ ServerEnvironment::set_limit(int64_t limit_us) noexcept
 int64_t
 ServerEnvironment::wait(int64_t ns, bool first) noexcept
 {
-	static uint32 event = 0;
+	static constinit WaitEvent event("SnowflakeClock");
 
-	if (event == 0)
-		event = wait_event("SnowflakeClock");
-	return sleep_for(ns, first, event);
+	return sleep_for(ns, first, event.number());
 }
 
 int64_t
 ServerEnvironment::wait_for_pace(int64_t ns, bool first) noexcept
 {
-	static uint32 event = 0;
+	static constinit WaitEvent event("SnowflakeSessionRate");
 
-	if (event == 0)
-		event = wait_event("SnowflakeSessionRate");
-	return sleep_for(ns, first, event);
+	return sleep_for(ns, first, event.number());
 }
 
 int64_t

@@ -85,18 +85,16 @@ read_grant(ClaimSource *source)
 bool
 wait_for_keeper(int64_t us, int64_t ns)
 {
-	static uint32 event = 0;
+	static constinit WaitEvent event("SnowflakeClaim");
 
 	demand(us);
 	if (current_grant().problem[0] != '\0')
 		return false;
-	if (event == 0)
-		event = wait_event("SnowflakeClaim");
 	wake_keeper();
 	if (ns == 0)
 		return false;
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 std::max<int64_t>(std::min(ns, longest_look_ns) / ns_per_ms, 1), event);
+					 std::max<int64_t>(std::min(ns, longest_look_ns) / ns_per_ms, 1), event.number());
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 	return true;

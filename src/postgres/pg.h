@@ -104,17 +104,30 @@ backend_number()
 #endif
 }
 
-/* A wait event's number, for pg_stat_activity; before 17 all extensions share the name "Extension". */
-inline uint32
-wait_event(const char *name)
+/* What a process waits for, for pg_stat_activity; before 17 all extensions share the name "Extension". */
+class WaitEvent
 {
+public:
+	explicit constexpr WaitEvent(const char *name) noexcept : name_(name)
+	{ }
+
+	/* Its number, which the server gives it when it is first asked for. */
+	uint32
+	number()
+	{
 #if PG_VERSION_NUM >= 170000
-	return WaitEventExtensionNew(name);
+		if (number_ == 0)
+			number_ = WaitEventExtensionNew(name_);
+		return number_;
 #else
-	(void) name;
-	return PG_WAIT_EXTENSION;
+		return PG_WAIT_EXTENSION;
 #endif
-}
+	}
+
+private:
+	[[maybe_unused]] const char *name_;
+	[[maybe_unused]] uint32 number_ = 0;
+};
 
 /* How many replication origins the server can keep track of, and the setting that says so. */
 #if PG_VERSION_NUM >= 180000

@@ -144,14 +144,12 @@ log_scale(uint64_t scale)
 void
 flush_log(uint64_t position)
 {
-	static uint32 event = 0;
+	static constinit WaitEvent event("SnowflakeSyncRep");
 
 	XLogFlush(position);
 	while (!flushed_on_standbys(position))
 	{
-		if (event == 0)
-			event = wait_event("SnowflakeSyncRep");
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, standby_poll_ms, event);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, standby_poll_ms, event.number());
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -95,14 +95,12 @@ claim_window_us()
 int
 wait_for_latch_or(int socket, int events, long timeout_ms)
 {
-	static uint32 event = 0;
+	static constinit WaitEvent event("SnowflakeRegistry");
 	const int	wanted = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (timeout_ms >= 0 ? WL_TIMEOUT : 0);
 
-	if (event == 0)
-		event = wait_event("SnowflakeRegistry");
 	if (socket >= 0 && events != 0)
-		return WaitLatchOrSocket(MyLatch, wanted | events, socket, timeout_ms, event);
-	return WaitLatch(MyLatch, wanted, timeout_ms, event);
+		return WaitLatchOrSocket(MyLatch, wanted | events, socket, timeout_ms, event.number());
+	return WaitLatch(MyLatch, wanted, timeout_ms, event.number());
 }
 
 bool
