@@ -369,8 +369,7 @@ BEGIN
 		FROM pg_class AS c
 		WHERE c.oid = ANY (relations) AND c.relkind IN ('r', 'p')
 			AND c.relowner = ANY (others)
-			AND has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE')
-			AND NOT pg_is_other_temp_schema(c.relnamespace);
+			AND c.oid NOT IN (SELECT snowflake_internal.cannot_be_locked(relations, others));
 	IF oids IS NULL THEN
 		RETURN;
 	END IF;
