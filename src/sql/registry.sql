@@ -466,7 +466,8 @@ REVOKE ALL ON FUNCTION snowflake_internal.registry_check_room(text, bigint) FROM
 
 /*
  * The fence that a write is to store; null where the registry may have forgotten something since the claim was read,
- * or has another one.  known is what it has.  An error where it is refused.
+ * or has another one.  known is what it has.  An error where it is refused.  is_unsettled: the registry may still lack
+ * what it granted, as registry_unsettled() says.
  */
 CREATE FUNCTION snowflake_internal.registry_fence(
 	known snowflake_internal.registry_claim,
@@ -477,7 +478,9 @@ CREATE FUNCTION snowflake_internal.registry_fence(
 	generation bigint,
 	me text,
 	granted_until bigint,
-	claim_window interval) RETURNS bigint
+	claim_window interval,
+	OUT fence bigint,
+	OUT is_unsettled boolean) RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -490,20 +493,21 @@ BEGIN
 	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(greatest(claim_window, interval '30s'));
 	-- What was decided before it noticed counts no more.
 	IF incarnation IS DISTINCT FROM wait.incarnation THEN
-		RETURN NULL;
+		RETURN;
 	END IF;
+	is_unsettled := wait.unsettled > 0;
 	is_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
 	-- What others may tell of a living holder's number goes no further ahead than its own time did when it was granted;
 	-- unless that one may have taken what the registry has forgotten, and they are to tell.
-	IF is_alive AND wait.unsettled > 0 AND known.is_doubtful THEN
+	IF is_alive AND is_unsettled AND known.is_doubtful THEN
 		furthest_of_others := snowflake_internal.registry_us(clock_timestamp()) +
 			snowflake_internal.registry_max_forward_jump();
-	ELSIF is_alive AND wait.unsettled > 0 THEN
+	ELSIF is_alive AND is_unsettled THEN
 		furthest_of_others := snowflake_internal.registry_us(clock_timestamp() + known.claim_window) +
 			greatest(snowflake_internal.registry_us(known.granted_until) -
 					 snowflake_internal.registry_us(known.alive_until), 0);
 	END IF;
-	RETURN snowflake_internal.registry_admit(form, node, known.generation, known.holder, is_alive,
+	fence := snowflake_internal.registry_admit(form, node, known.generation, known.holder, is_alive,
 		snowflake_internal.registry_us(known.granted_from), snowflake_internal.registry_us(known.granted_until),
 		me, expected_generation, generation, granted_until, furthest_of_others,
 		NOT snowflake_internal.registry_is_of(known.made_by));
@@ -549,8 +553,8 @@ DECLARE
 	granted_at timestamptz;
 	fence timestamptz;
 	number bigint;
-	is_unsettled boolean;
 	known snowflake_internal.registry_claim;
+	decided record;
 BEGIN
 	IF num_nulls($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) > 0 THEN
 		RAISE EXCEPTION 'argument of a write to a snowflake registry must not be null'
@@ -584,9 +588,9 @@ BEGIN
 
 	SELECT * INTO known FROM snowflake_internal.registry_claim AS c
 	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
-	IF snowflake_internal.registry_fence(known, form, node, incarnation, expected_generation, generation, me,
-										 granted_until, alive_for) IS NULL
-	THEN
+	SELECT * INTO decided FROM snowflake_internal.registry_fence(
+		known, form, node, incarnation, expected_generation, generation, me, granted_until, alive_for);
+	IF decided.fence IS NULL THEN
 		RETURN false;
 	END IF;
 
@@ -595,12 +599,12 @@ BEGIN
 		SELECT * INTO known FROM snowflake_internal.registry_claim AS c
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
 		   FOR UPDATE;
-		fence := timestamptz 'epoch' + interval '1 microsecond' *
-			snowflake_internal.registry_fence(known, form, node, incarnation, expected_generation, generation, me,
-											  granted_until, alive_for);
-		IF fence IS NULL THEN
+		SELECT * INTO decided FROM snowflake_internal.registry_fence(
+			known, form, node, incarnation, expected_generation, generation, me, granted_until, alive_for);
+		IF decided.fence IS NULL THEN
 			RAISE SQLSTATE 'SF0NO';
 		END IF;
+		fence := timestamptz 'epoch' + decided.fence * interval '1 microsecond';
 		IF is_claim THEN
 			PERFORM snowflake_internal.registry_keep_layout($1, $8);
 		END IF;
@@ -608,12 +612,11 @@ BEGIN
 			PERFORM snowflake_internal.registry_check_room($1, max_node);
 		END IF;
 
-		is_unsettled := (SELECT w.unsettled > 0 FROM snowflake_internal.registry_unsettled(interval '30s') AS w);
 		number := snowflake_internal.registry_number();
 		IF expected_generation = 0 THEN
 			INSERT INTO snowflake_internal.registry_claim
 			VALUES ($1, $2, $6, CASE WHEN is_claim THEN me END, session_user, $9, $10, $11, granted_at,
-					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number, is_unsettled)
+					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number, decided.is_unsettled)
 			ON CONFLICT DO NOTHING;
 		ELSIF is_claim THEN
 			UPDATE snowflake_internal.registry_claim AS c
@@ -623,7 +626,7 @@ BEGIN
 				   ($6, me, session_user, $9, $10, $11, granted_at,
 					CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
 					clock_timestamp() + alive_for, alive_for, number,
-					is_unsettled AND (c.is_doubtful OR c.holder IS DISTINCT FROM me COLLATE "C"))
+					decided.is_unsettled AND (c.is_doubtful OR c.holder IS DISTINCT FROM me COLLATE "C"))
 			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 		ELSIF form = 'release' COLLATE "C" THEN
 			UPDATE snowflake_internal.registry_claim AS c
