@@ -176,15 +176,49 @@ $stranger->take(10);
 $stranger->stop;
 unlike(slurp_file($_->logfile), qr/the secret/, 'no log has the secret') foreach $known, $stranger;
 
+# Gives commands to one session of ZooKeeper's own client; what it prints.
+sub command_zookeeper
+{
+	my ($commands) = @_;
+	my $output;
+
+	unlink "$auth_file.commands";
+	append_to_file("$auth_file.commands", $commands);
+	IPC::Run::run([ $zookeeper->cli_command ], '<', "$auth_file.commands", '>&', \$output, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	return $output;
+}
+
+# Another password, with one server after the other.
+my $both = qq{addauth digest "keeper:the secret"\naddauth digest "keeper:the next"\n};
+
+command_zookeeper("${both}setAcl -R /guarded auth::cdrwa\n");
+is(held($known), 0, 'a password is to be changed: the claim is held');
+$known->take(10);
+$known->stop;
+$known->configure('snowflake.node_id' => 0);
+unlink $auth_file;
+append_to_file($auth_file, "keeper:the next\n");
+chmod 0600, $auth_file;
+$known->start;
+is(held($known), 0, 'with the new password: the number is held again');
+$known->take(10);
+
+my ($next) = command_zookeeper(qq{addauth digest "keeper:the next"\ncreate /of_next x auth::cdrwa\ngetAcl /of_next\n}) =~ /digest,'(keeper:\S+)/;
+
+command_zookeeper("${both}setAcl -R /guarded digest:$next:cdrwa\n");
+like(command_zookeeper(qq{addauth digest "keeper:the secret"\nget /guarded/default/0\n}), qr/NoAuth|Insufficient permission/, 'the old password counts no more');
+is(held($known), 0, 'and the claim is held');
+$known->restart;
+is(held($known), 0, 'also after a restart');
+$known->take(10);
+
 # Turned on for znodes that are there, without a pause: the servers first, then the znodes.
 $server->configure('snowflake.node_id' => 'auto', 'snowflake.registry_auth_file' => $auth_file);
 $server->start;
 isnt(held($server), '', 'a server with a user, at znodes that are open');
 
-my $commands = "addauth digest keeper:the\\ secret\n";
+my $output = command_zookeeper(qq{addauth digest "keeper:the next"\nsetAcl -R /ids auth::cdrwa\n});
 
-append_to_file("$auth_file.commands", "addauth digest \"keeper:the secret\"\nsetAcl -R /ids auth::cdrwa\n");
-IPC::Run::run([ $zookeeper->cli_command ], '<', "$auth_file.commands", '>&', \my $output, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 like($zookeeper->cli('get', "$group/6"), qr/NoAuth|Insufficient permission/, 'znodes that were open are not any more') or diag($output);
 $log = $server->log_position;
 $server->reload;
