@@ -177,7 +177,7 @@ INSERT INTO a.pairs VALUES (1, 1, 0), (1, 1, 1), (1, 2, 0);
 SELECT snowflake_migrate.declare_table('world.pairs', 'copy', ignored_columns => '{z}');
 CREATE TABLE world.proved (x int, y int, PRIMARY KEY (x, y));
 CREATE TABLE a.proved (x int UNIQUE, y int);
-SELECT * FROM snowflake_migrate.check('{a}', 'world') ORDER BY severity, relation, source, object;
+SELECT * FROM snowflake_migrate.check('{a}', 'world') ORDER BY severity, relation, source, object, problem;
 DELETE FROM snowflake_migrate.declared_tables;
 DELETE FROM snowflake_migrate.declared_references;
 DROP SCHEMA a, world CASCADE;
@@ -197,10 +197,36 @@ INSERT INTO world.seasons VALUES (1, '2025-01-01'), (2, '2025-03-01');
 INSERT INTO world.ranks VALUES (1, 1);
 INSERT INTO a.seasons SELECT * FROM world.seasons;
 INSERT INTO a.ranks VALUES (2, 1);
+-- of other tables: one-to-one, without a foreign key; its own key is no answer
+CREATE TABLE world.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE world.wallets (player_id int PRIMARY KEY, gold int);
+CREATE TABLE world.maps_seen (maps_seen_id bigint PRIMARY KEY);
+-- in a domain, and inherited
+CREATE DOMAIN world.plot AS int;
+CREATE TABLE world.plots (id world.plot PRIMARY KEY DEFAULT 1);
+CREATE TABLE world.elder (id serial);
+CREATE TABLE world.younger (PRIMARY KEY (id)) INHERITS (world.elder);
+CREATE TABLE a.players (LIKE world.players INCLUDING ALL);
+CREATE TABLE a.wallets (LIKE world.wallets INCLUDING ALL);
+CREATE TABLE a.maps_seen (LIKE world.maps_seen INCLUDING ALL);
+CREATE TABLE a.plots (LIKE world.plots INCLUDING ALL);
+CREATE TABLE a.younger (LIKE world.younger INCLUDING ALL);
+INSERT INTO a.players VALUES (1, 'Managrim'), (2, 'Tilda');
+INSERT INTO a.wallets VALUES (2, 20), (1, 10);
 SELECT severity, relation, object, problem, advice FROM snowflake_migrate.check('{a}', 'world') ORDER BY relation, object;
 -- by the first of it, seasons stay what they are
 SELECT split_part(split_part(advice, E'\n', 1), ': ', 2) AS same_id FROM snowflake_migrate.check('{a}', 'world') WHERE object = 'season' AND relation = 'world.seasons' \gexec
-SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{a}', 'world') WHERE relation ~ 'seasons|ranks' ORDER BY relation, object;
+-- by the first of it, wallets stay with their players; another is said to have keys of its own
+SELECT split_part(split_part(advice, E'\n', 1), ': ', 2) AS reference FROM snowflake_migrate.check('{a}', 'world') WHERE relation = 'world.wallets' \gexec
+ALTER TABLE world.wallets ALTER COLUMN player_id TYPE bigint;
+SELECT snowflake_migrate.declare_table('world.years', 'copy');
+SELECT snowflake_migrate.declare_table('world.maps', 'ignore');
+SELECT snowflake_migrate.declare_table('world.maps_seen', 'ignore');
+SELECT severity, relation, object, problem, advice FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error' OR problem ~ 'adopted' ORDER BY relation, object;
+SELECT advice AS adopt FROM snowflake_migrate.check('{a}', 'world') WHERE problem ~ 'adopted' \gexec
+ALTER TABLE world.plots ALTER COLUMN id TYPE bigint, ALTER COLUMN id SET DEFAULT snowflake_nextval();
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{a}', 'world') WHERE relation ~ 'seasons|ranks|wallets|years|younger|plots' ORDER BY relation, object;
+DELETE FROM snowflake_migrate.declared_references;
 DELETE FROM snowflake_migrate.declared_tables;
 DROP SCHEMA a, world CASCADE;
 

@@ -343,6 +343,21 @@ DELETE FROM t.mail;
 CALL snowflake_migrate.rollback(:run);
 SELECT count(*) FROM t.players;
 
+-- a key that is another table's, without a foreign key: it is not adopted, and stays with its row
+SELECT forget();
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.wallets (player_id bigint PRIMARY KEY, gold int);
+CREATE TABLE a.players (id int PRIMARY KEY, name text);
+CREATE TABLE a.wallets (player_id int PRIMARY KEY, gold int);
+INSERT INTO a.players VALUES (1, 'Managrim'), (2, 'Tilda');
+INSERT INTO a.wallets VALUES (2, 20), (1, 10);
+SELECT * FROM errors();
+CALL snowflake_migrate.merge('{a}', 't', node());
+-- as the advice says first
+SELECT split_part(split_part(advice, E'\n', 1), ': ', 2) AS reference FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.wallets' \gexec
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT name, gold FROM t.players JOIN t.wallets ON player_id = id ORDER BY name;
+
 SELECT forget();
 DROP SCHEMA t, a, b, o;
 DROP FUNCTION forget, last, node, two_nodes, errors; DROP SEQUENCE node;

@@ -20,62 +20,130 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.natural_key_advice(regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: columns that could say which rows are the same';
 
-/*
- * What to do about a key that is to be given snowflake ids and can't be.  A key that no sequence gives may mean
- * something, as a season's number does: then it must stay what it is.
- */
-CREATE FUNCTION snowflake_migrate_internal.adopt_advice(relation regclass, mode text, key name) RETURNS text
+/* The table at the top of an inheritance tree that has this column: it is altered there. */
+CREATE FUNCTION snowflake_migrate_internal.inherited_from(relation regclass, name name) RETURNS regclass
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN mode = 'copy' AND a.attidentity = '' AND NOT a.atthasdef
-			THEN 'If an equal key is the same row in all databases: '
-				|| format(E'SELECT snowflake_migrate.declare_table(%L, ''same_id'');\n', relation)
-				|| 'If other columns tell which rows are the same: '
-				|| format(E'SELECT snowflake_migrate.declare_table(%L, ''match'', %L);\n',
-						  relation, snowflake_migrate_internal.natural_key_advice(relation, key))
-				|| 'Else, as its rows get other keys: '
-			ELSE '' END
-		|| format('SELECT snowflake_migrate.adopt(ARRAY[%L]::regclass[], ARRAY[%L]::name[]);', relation, key)
-	FROM pg_attribute AS a
-	WHERE a.attrelid = relation AND a.attname = key
+	WITH RECURSIVE ancestor (oid, depth) AS (
+		SELECT relation::oid, 0
+		UNION
+		SELECT i.inhparent, n.depth + 1
+		FROM ancestor AS n
+			JOIN pg_inherits AS i ON i.inhrelid = n.oid
+			JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = inherited_from.name
+	)
+	SELECT n.oid::regclass FROM ancestor AS n ORDER BY n.depth DESC, n.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_advice(regclass, text, name)
-	IS 'for snowflake_migrate.merge()''s own use: what to do about a key that cannot be given snowflake ids';
+COMMENT ON FUNCTION snowflake_migrate_internal.inherited_from(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: the table that a column is inherited from';
+
+/*
+ * The keys that are to be given snowflake ids and can't be.  What nothing makes may mean something, as a season's
+ * number does, or refer to another table's row, and must not be adopted before somebody has said that it is neither:
+ * is_declared is false there.
+ */
+CREATE FUNCTION snowflake_migrate_internal.unfit_keys(
+	run_ bigint,
+	OUT relation regclass,
+	OUT mode text,
+	OUT key name,
+	OUT type text,
+	OUT is_domain boolean,
+	OUT is_bigint boolean,
+	OUT is_declared boolean,
+	OUT adopted regclass) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT t.relation, t.mode, a.attname, format_type(a.atttypid, a.atttypmod), y.typtype = 'd',
+		a.atttypid = 'bigint'::regtype,
+		t.mode <> 'copy' OR a.attidentity <> '' OR a.atthasdef OR EXISTS (
+			SELECT FROM snowflake_migrate.declared_tables AS d WHERE d.relation = t.relation),
+		snowflake_migrate_internal.inherited_from(t.relation, a.attname)
+	FROM snowflake_migrate_internal.merged_tables(run_) AS t
+		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = t.key[1]
+		JOIN pg_type AS y ON y.oid = a.atttypid
+	WHERE t.kind = 'id'
+		AND (a.atttypid <> 'bigint'::regtype
+			 OR NOT snowflake_migrate_internal.has_snowflake_default(t.relation, a.attnum))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.unfit_keys(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: keys that cannot be given snowflake ids';
+
+/* Advice on a key that nothing makes: what it could be, the likeliest first. */
+CREATE FUNCTION snowflake_migrate_internal.key_question(run_ bigint, relation regclass, key name) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT string_agg(q.advice, E'\n' ORDER BY q.is_named DESC, q.n)
+	FROM snowflake_migrate_internal.vocabulary(run_) AS v
+		CROSS JOIN LATERAL (
+			SELECT nullif(snowflake_migrate_internal.named(
+				regexp_replace(snowflake_migrate_internal.word(key), '_?ids?$', ''), v.words, v.relations, true),
+				relation)::regclass) AS r (referenced)
+		CROSS JOIN LATERAL (VALUES
+			(1, false, 'If an equal key is the same row in all databases: '
+				|| format('SELECT snowflake_migrate.declare_table(%L, ''same_id'');', relation)),
+			(2, false, 'If other columns tell which rows are the same: '
+				|| format('SELECT snowflake_migrate.declare_table(%L, ''match'', %L);',
+						  relation, snowflake_migrate_internal.natural_key_advice(relation, key))),
+			(3, r.referenced IS NOT NULL, 'If it is the key of another table''s row: '
+				|| format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
+						  relation, key, coalesce(r.referenced::text, '?'))),
+			(4, false, 'If it is none of these, and its rows get other keys: '
+				|| format('SELECT snowflake_migrate.declare_table(%L, ''copy'');', relation)))
+			AS q (n, is_named, advice)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.key_question(bigint, regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: advice on a key that nothing makes';
 
 /* Keys that can't hold the new ids, or are not given any; tables without a key. */
 CREATE FUNCTION snowflake_migrate_internal.check_key_types(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	can_map boolean;
+	can_map boolean := true;
+	k record;
+	tables regclass[] := ARRAY[]::regclass[];
+	keys name[] := ARRAY[]::name[];
+	advice text;
 BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
 			'has no key: is copied in one transaction, and cannot be taken back',
 			advice => format('ALTER TABLE %s ADD PRIMARY KEY (...);', t.relation))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE t.kind = 'none';
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
-			format('key has the type %s, which snowflake ids do not fit into', format_type(a.atttypid, a.atttypmod)),
-			advice => snowflake_migrate_internal.adopt_advice(t.relation, t.mode, a.attname))
-		FROM snowflake_migrate_internal.merged_tables(run_) AS t
-			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = t.key[1]
-		WHERE t.kind = 'id' AND a.atttypid <> 'bigint'::regtype;
-	can_map := NOT FOUND;
-	/* Rows of shared tables may all be there, so that none is given an id. */
-	PERFORM snowflake_migrate_internal.add_to_report(run_, CASE t.mode WHEN 'copy' THEN 'error' ELSE 'warning' END,
-			NULL, t.relation::text, a.attname, 'key is not given snowflake ids by default',
-			advice => snowflake_migrate_internal.adopt_advice(t.relation, t.mode, a.attname))
-		FROM snowflake_migrate_internal.merged_tables(run_) AS t
-			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = t.key[1]
-		WHERE t.kind = 'id' AND a.atttypid = 'bigint'::regtype
-			AND NOT snowflake_migrate_internal.has_snowflake_default(t.relation, a.attnum);
+	FOR k IN SELECT u.* FROM snowflake_migrate_internal.unfit_keys(run_) AS u ORDER BY u.relation::text COLLATE "C" LOOP
+		can_map := can_map AND k.is_bigint;
+		IF NOT k.is_declared THEN
+			advice := snowflake_migrate_internal.key_question(run_, k.relation, k.key);
+		ELSIF k.is_domain THEN
+			advice := format('ALTER TABLE %s ALTER COLUMN %I TYPE bigint;', k.adopted, k.key);
+		ELSE
+			advice := format('SELECT snowflake_migrate.adopt(ARRAY[%L]::regclass[], ARRAY[%L]::name[]);',
+							 k.adopted, k.key);
+			IF (k.mode = 'copy' OR NOT k.is_bigint) AND k.adopted <> ALL (tables) THEN
+				tables := tables || k.adopted;
+				keys := keys || k.key;
+			END IF;
+		END IF;
+		/* Rows of shared tables may all be there, so that none is given an id. */
+		PERFORM snowflake_migrate_internal.add_to_report(run_,
+			CASE WHEN k.is_bigint AND k.mode <> 'copy' THEN 'warning' ELSE 'error' END, NULL, k.relation::text, k.key,
+			CASE WHEN k.is_bigint THEN 'key is not given snowflake ids by default'
+				ELSE format('key has the type %s, which snowflake ids do not fit into', k.type) END,
+			advice => advice);
+	END LOOP;
+	IF cardinality(tables) > 1 THEN
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
+			'keys are to be adopted, which one call can do', cardinality(tables),
+			advice => format('SELECT snowflake_migrate.adopt(%L, %L);', tables, keys));
+	END IF;
 	RETURN can_map;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_key_types(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds keys that cannot hold the new ids';
 
-/* References that can't hold the new ids. */
+/* References that can't hold the new ids, and are not widened where the key that they refer to is adopted. */
 CREATE FUNCTION snowflake_migrate_internal.check_reference_types(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -83,20 +151,18 @@ BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
 			format('has the type %s and refers to ids of %s, which do not fit',
 				   format_type(a.atttypid, a.atttypmod), p.relation),
-			advice => CASE
-				WHEN NOT bool_or(f.declared) AND k.atttypid <> 'bigint'::regtype
-					THEN snowflake_migrate_internal.adopt_advice(p.relation, p.mode, k.attname)
-				ELSE format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', t.relation, a.attname,
-							CASE WHEN bool_or(f.elements) THEN 'bigint[]' ELSE 'bigint' END) END)
+			advice => format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', t.relation, a.attname,
+							 CASE WHEN bool_or(f.elements) THEN 'bigint[]' ELSE 'bigint' END))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN snowflake_migrate_internal.plan_references AS f ON f.run = run_ AND f.no = t.no AND f.path IS NULL
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = f.referenced
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = f.name
 			JOIN pg_attribute AS k ON k.attrelid = p.relation AND k.attname = p.key[1]
 			JOIN pg_type AS y ON y.oid = a.atttypid
-		WHERE coalesce(nullif(y.typbasetype, 0), y.oid) IN ('smallint'::regtype, 'integer'::regtype)
-			OR y.oid IN ('smallint[]'::regtype, 'integer[]'::regtype)
-		GROUP BY t.relation, a.attname, a.atttypid, a.atttypmod, p.relation, p.mode, k.attname, k.atttypid;
+		WHERE CASE WHEN y.typtype = 'd' THEN y.typbasetype IN ('smallint'::regtype, 'integer'::regtype)
+			WHEN y.typcategory = 'A' THEN y.oid IN ('smallint[]'::regtype, 'integer[]'::regtype)
+			ELSE y.oid IN ('smallint'::regtype, 'integer'::regtype) AND k.atttypid = 'bigint'::regtype END
+		GROUP BY t.relation, a.attname, a.atttypid, a.atttypmod, p.relation;
 	RETURN NOT FOUND;
 END
 $$;

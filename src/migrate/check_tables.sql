@@ -202,6 +202,37 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_kinds(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds tables that are not as most are';
 
+/*
+ * Foreign tables whose rows come twice: what a foreign data wrapper reads from the other server has no ONLY, so that
+ * the rows of the table's children come with its own, and as their own.  A view there that has ONLY is called
+ * otherwise.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_foreign_parents(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, s.relation::text, NULL,
+			'is a foreign table of a table that has children: their rows come with its own, and so twice',
+			advice => format(E'On the source''s server: CREATE VIEW %I AS SELECT * FROM ONLY %I;\n'
+								 'Here: ALTER FOREIGN TABLE %s OPTIONS (%s table_name %L);',
+							 c.relname || '_only', c.relname, s.source_relation,
+							 CASE WHEN n.option IS NULL THEN 'ADD' ELSE 'SET' END, c.relname || '_only'))
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			JOIN pg_class AS c ON c.oid = s.source_relation
+			JOIN pg_foreign_table AS f ON f.ftrelid = c.oid
+			CROSS JOIN LATERAL (
+				SELECT max(o.option_value) FROM pg_options_to_table(f.ftoptions) AS o
+				WHERE o.option_name = 'table_name') AS n (option)
+		WHERE coalesce(n.option, c.relname) = c.relname
+			AND EXISTS (
+				SELECT FROM pg_inherits AS i JOIN pg_class AS t ON t.oid = i.inhparent AND t.relkind = 'r'
+				WHERE t.oid = s.relation);
+	RETURN NOT FOUND;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_parents(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds foreign tables whose rows come twice';
+
 CREATE FUNCTION snowflake_migrate_internal.check_tables(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -209,11 +240,12 @@ DECLARE
 	schemas CONSTANT boolean := snowflake_migrate_internal.check_usage(run_);
 	targets CONSTANT boolean := snowflake_migrate_internal.check_target_access(run_);
 	sources CONSTANT boolean := snowflake_migrate_internal.check_source_access(run_);
+	parents CONSTANT boolean := snowflake_migrate_internal.check_foreign_parents(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_not_merged(run_);
 	PERFORM snowflake_migrate_internal.check_not_merged_into(run_);
 	PERFORM snowflake_migrate_internal.check_kinds(run_);
-	RETURN schemas AND targets AND sources;
+	RETURN schemas AND targets AND sources AND parents;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_tables(bigint)

@@ -1,0 +1,63 @@
+# Merges of schemas that come over a foreign data wrapper, where what is read there is not what is there.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Snowflake::Server;
+use Test::More;
+
+my $server = Snowflake::Server->new('worlds');
+
+$server->init;
+$server->start;
+$server->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(game realm);
+$server->safe_psql('game', 'CREATE EXTENSION snowflake_migrate CASCADE; CREATE EXTENSION postgres_fdw');
+
+# Tables that inherit.  The other server's SELECT has no ONLY.
+$server->safe_psql('game', q{
+	CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), what text);
+	CREATE TABLE logins (name text, PRIMARY KEY (id)) INHERITS (events);
+});
+$server->safe_psql('realm', q{
+	CREATE TABLE events (id bigserial PRIMARY KEY, what text);
+	CREATE TABLE logins (name text, PRIMARY KEY (id)) INHERITS (events);
+	INSERT INTO events (what) SELECT 'event ' || n FROM generate_series(1, 10) AS n;
+	INSERT INTO logins (what, name) SELECT 'login ' || n, 'player ' || n FROM generate_series(1, 10) AS n;
+});
+
+sub import_realm
+{
+	$server->safe_psql('game', sprintf q{
+		CREATE SERVER realm FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'realm');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER realm;
+		CREATE SCHEMA realm;
+		IMPORT FOREIGN SCHEMA public FROM SERVER realm INTO realm}, $server->host, $server->port);
+	return;
+}
+
+import_realm();
+
+my $errors = q{SELECT relation, problem, advice FROM snowflake_migrate.check('{realm}', 'public') WHERE severity = 'error'};
+my $found = $server->safe_psql('game', $errors);
+
+like($found, qr/^public\.events\|is a foreign table of a table that has children: their rows come with its own, and so twice\|/, 'a parent is refused');
+unlike($found, qr/^public\.logins/m, 'its child is not');
+
+my ($status, $out, $err) = $server->psql('game', "CALL snowflake_migrate.merge('{realm}', 'public', '{77}')");
+
+isnt($status, 0, 'nor does a merge begin');
+like($err, qr/cannot merge the schemas as they are\nDETAIL: .*public\.events/, 'the error says why');
+
+# As it advises.
+my ($there, $here) = $found =~ /On the source's server: (.*;)\nHere: (.*;)/ or die $found;
+
+$server->safe_psql('realm', $there);
+$server->safe_psql('game', $here);
+is($server->safe_psql('game', $errors), '', 'a view with ONLY is no error');
+$server->safe_psql('game', q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}')});
+is($server->safe_psql('game', 'SELECT count(*), count(DISTINCT id), count(DISTINCT what) FROM events'), '20|20|20', 'each row comes once');
+is($server->safe_psql('game', 'SELECT count(*) FROM ONLY events'), '10', 'the parent has its own');
+is($server->safe_psql('game', 'SELECT count(*) FROM snowflake_migrate.runs AS r, snowflake_migrate.verify(r.run)'), '0', 'it is proved');
+
+$server->stop;
+done_testing();
