@@ -15,6 +15,8 @@ SHOW snowflake.max_forward_jump;
 SHOW snowflake.registry;
 SHOW snowflake.registry_group;
 SHOW snowflake.claim_window;
+-- a registry takes the same windows
+SELECT max_val::int * interval '1 ms' = snowflake_internal.registry_longest_window() FROM pg_settings WHERE name = 'snowflake.claim_window';
 
 -- in a session only how long it is ready to wait
 SET snowflake.node_id = '1';

@@ -26,6 +26,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "core/layout.h"
 #include "core/units.h"
@@ -149,12 +150,13 @@ enum class Form
 {
 	claim,						/* the writer is granted it, or renews it */
 	release,					/* it has no holder any more */
-	assertion,					/* its holder stays, its fence is raised */
+	assertion,					/* its holder stays, its fence is raised; the last */
 };
 
 /* Their names, in that order: so a registry in PostgreSQL is told of them. */
 constexpr const char *form_names[] = {"claim", "release", "assertion"};
-constexpr int form_count = 3;
+constexpr int form_count = std::size(form_names);
+static_assert(form_count == static_cast<int>(Form::assertion) + 1);
 
 /* What came of a write. */
 enum class Written

@@ -23,8 +23,8 @@ constexpr int64_t latest_time_us = int64_t{1} << 58;
 /* A thousand of them a second would take a hundred million years. */
 constexpr int64_t most_generations = int64_t{1} << 62;
 
-/* A registry settles for 10 minutes at most. */
-constexpr int64_t longest_settling_us = 3600 * us_per_s;
+/* A registry settles for as long as the longest window of its holders. */
+constexpr int64_t longest_settling_us = longest_window_us;
 
 /* snowflake.max_forward_jump is an int, in seconds; 0: the registry has no limit of its own. */
 constexpr int64_t longest_forward_jump_us = int64_t{INT32_MAX} * us_per_s;

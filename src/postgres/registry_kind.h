@@ -38,7 +38,15 @@ inline constexpr RegistryKindFacts registry_in_zookeeper = {
 constexpr const RegistryKindFacts &
 facts_of(RegistryKind kind) noexcept
 {
-	return kind == RegistryKind::zookeeper ? registry_in_zookeeper : registry_in_postgresql;
+	switch (kind)
+	{
+		case RegistryKind::zookeeper:
+			return registry_in_zookeeper;
+		case RegistryKind::none:
+		case RegistryKind::postgresql:
+			break;
+	}
+	return registry_in_postgresql;
 }
 
 }  // namespace snowflake

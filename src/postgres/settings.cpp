@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "core/claim.h"
 #include "postgres/registry_kind.h"
 
 #include "postgres/pg.h"
@@ -313,7 +314,7 @@ define_registry_settings(GucContext at_start)
 	define("snowflake.claim_window", [&] (const char *name) {
 		DefineCustomIntVariable(name, "Sets how far ahead of the ids the registry grants a node number.",
 								"It is renewed when a third of this has passed, and at least every 10 s.",
-								&claim_window_ms, 30000, 1000, 600000, PGC_SIGHUP, GUC_UNIT_MS,
+								&claim_window_ms, 30000, 1000, longest_window_us / us_per_ms, PGC_SIGHUP, GUC_UNIT_MS,
 								nullptr, nullptr, nullptr);
 	});
 }

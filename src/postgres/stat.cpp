@@ -76,9 +76,15 @@ refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 			return "before the epoch";
 		case Failure::exhausted:
 			return "past the layout";
-		default:
-			return nullptr;
+		case Failure::none:
+		case Failure::standstill:
+		case Failure::issued_above:
+		case Failure::ungranted:
+		case Failure::past_grant:
+		case Failure::over_rate:
+			break;
 	}
+	return nullptr;
 }
 
 /* The claim's state.  One that begins so far ahead that no call would wait for it gives no ids: it is not held. */

@@ -95,6 +95,28 @@ AS 'MODULE_PATHNAME', 'snowflake_registry_memory' LANGUAGE C VOLATILE STRICT PAR
 COMMENT ON FUNCTION snowflake_internal.registry_memory() IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_memory() FROM PUBLIC;
 
+/* A claim window is this long at most: as longest_window_us in core/claim.h. */
+CREATE FUNCTION snowflake_internal.registry_longest_window() RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT interval '10 min' $$;
+COMMENT ON FUNCTION snowflake_internal.registry_longest_window() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_longest_window() FROM PUBLIC;
+
+/* Raises an error where no window is that long.  It is compared in seconds: months and days count otherwise elsewhere. */
+CREATE FUNCTION snowflake_internal.registry_check_window(claim_window interval) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF (extract(epoch FROM claim_window)
+		BETWEEN 1 AND extract(epoch FROM snowflake_internal.registry_longest_window())) IS NOT TRUE THEN
+		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_check_window(interval) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_check_window(interval) FROM PUBLIC;
+
 CREATE FUNCTION snowflake_internal.registry_note(newest bigint) RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_registry_note' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_internal.registry_note(bigint) IS 'for a registry''s own use';
@@ -182,12 +204,13 @@ CREATE FUNCTION snowflake_internal.registry_settling(claim_window interval, shor
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT least(600000000, greatest(shortest, extract(epoch FROM greatest(claim_window, (
+	SELECT least(extract(epoch FROM snowflake_internal.registry_longest_window()) * 1000000,
+		greatest(shortest, extract(epoch FROM greatest(claim_window, (
 		SELECT max(c.claim_window) FROM snowflake_internal.registry_claim AS c
 		WHERE c.holder IS NOT NULL AND c.alive_until > (
 			SELECT max(l.alive_until) FROM snowflake_internal.registry_claim AS l
 			WHERE l.holder IS NOT NULL AND isfinite(l.alive_until)
-		) - interval '10 min'))) * 1000000))::bigint
+		) - snowflake_internal.registry_longest_window()))) * 1000000))::bigint
 $$;
 COMMENT ON FUNCTION snowflake_internal.registry_settling(interval, bigint) IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_settling(interval, bigint) FROM PUBLIC;
@@ -296,7 +319,8 @@ AS $$
 	WITH late AS MATERIALIZED (
 		SELECT c.node, w.longest
 		  FROM snowflake_internal.registry_claim AS c,
-			   LATERAL (SELECT least(greatest(c.claim_window, interval '0'), interval '10 min')) AS w (longest)
+			   LATERAL (SELECT least(greatest(c.claim_window, interval '0'),
+									 snowflake_internal.registry_longest_window())) AS w (longest)
 		 WHERE c.registry_group = $1 COLLATE "C" AND ($2 IS NULL OR c.node = $2)
 		   AND c.alive_until > clock_timestamp() + w.longest
 		   FOR UPDATE OF c SKIP LOCKED
@@ -350,10 +374,7 @@ AS $$
 DECLARE
 	wait record;
 BEGIN
-	IF claim_window NOT BETWEEN interval '1s' AND interval '10min' THEN
-		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', claim_window
-			USING ERRCODE = 'invalid_parameter_value';
-	END IF;
+	PERFORM snowflake_internal.registry_check_window(claim_window);
 	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(claim_window);
 	incarnation := wait.incarnation;
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
@@ -560,9 +581,8 @@ BEGIN
 		RAISE EXCEPTION 'argument of a write to a snowflake registry must not be null'
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	IF is_claim AND (window_s BETWEEN 1 AND 600) IS NOT TRUE THEN
-		RAISE EXCEPTION 'claim window must be from 1 s to 10 min, not %', alive_for
-			USING ERRCODE = 'invalid_parameter_value';
+	IF is_claim THEN
+		PERFORM snowflake_internal.registry_check_window(alive_for);
 	END IF;
 	IF octet_length(host) > 1024 OR octet_length(data_directory) > 4096 OR octet_length(registry_group) > 1024 THEN
 		RAISE EXCEPTION 'claim names a place that is too long' USING ERRCODE = 'string_data_right_truncation';
@@ -633,12 +653,14 @@ BEGIN
 			   SET (generation, holder, made_by, host, port, data_directory, granted_until, alive_until, write_number) =
 				   ($6, NULL, session_user, '', 0, '', fence, clock_timestamp(), number)
 			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
-		ELSE
+		ELSIF form = 'assertion' COLLATE "C" THEN
 			-- What was told stays: the holder's release goes no further back than that.
 			UPDATE snowflake_internal.registry_claim AS c
 			   SET (generation, granted_from, granted_until, write_number) =
 				   ($6, greatest(c.granted_from, fence), fence, number)
 			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+		ELSE
+			RAISE EXCEPTION 'form "%" of a write is not known here', form USING ERRCODE = 'internal_error';
 		END IF;
 		-- Another may have been faster to insert it.
 		IF NOT FOUND THEN

@@ -71,7 +71,7 @@ unlike(told($two, 'plain', 'TABLE snowflake_stat'), qr/$secret/, 'nor does snowf
 like(told($two, 'reader', 'TABLE snowflake_stat'), qr/is held by/, 'but to a member of pg_monitor');
 unlike(told($two, 'plain', "SELECT * FROM pg_settings; SELECT pid, query, backend_type FROM pg_stat_activity WHERE backend_type ~ 'snowflake'"),
 	qr/secretgroup|postgresql:\/\//, 'nor do pg_settings and pg_stat_activity');
-foreach my $setting (qw(snowflake.registry snowflake.registry_group))
+foreach my $setting (qw(snowflake.registry snowflake.registry_group snowflake.registry_auth_file))
 {
 	like(told($two, 'plain', "SHOW $setting"), qr/ERROR:  42501: /, "SHOW $setting");
 	like(told($two, 'plain', "SELECT current_setting('$setting', true)"), qr/ERROR:  42501: /, "current_setting('$setting')");
