@@ -13,8 +13,11 @@
  * Such a role is not trusted further than that (doc/security.md).  So every text that
  * comes from it is compared under COLLATE "C", as it may come with a collation under
  * which all texts are equal; its arguments are checked; and no row is locked for it
- * that it may not write.  No function waits longer for a lock than its lock_timeout: a
- * transaction that is left open costs others a moment, not their claims.
+ * that it may not write, with two exceptions: after the clock was set back, whoever
+ * reads or lists claims shortens others' lives (registry_shorten_lives()); and while
+ * the registry is unsettled, others raise a living holder's granted_until.  No function
+ * waits longer for a lock than its lock_timeout: but for these two, a transaction that
+ * is left open costs others a moment, not their claims.
  */
 
 CREATE TABLE snowflake_internal.registry_claim (
@@ -538,10 +541,10 @@ COMMENT ON FUNCTION snowflake_internal.registry_fence IS 'for a registry''s own 
 REVOKE ALL ON FUNCTION snowflake_internal.registry_fence FROM PUBLIC;
 
 /*
- * Writes a claim where the registry has it in this generation, 0 for none at all, and is the one that was read; false
- * where not.  me is the writing server's nonce, layout its layout.  form is what becomes of the claim: 'claim', the
- * server is granted it, or renews it, and counts as alive for alive_for from now on; 'release', nobody holds it;
- * 'assertion', it stays with its holder, and only granted_until is raised.
+ * Writes a claim where the registry has it in this generation, 0 for none at all, and still has the incarnation in
+ * which the claim was read; false where not.  me is the writing server's nonce, layout its layout.  form is what
+ * becomes of the claim: 'claim', the server is granted it, or renews it, and counts as alive for alive_for from now on;
+ * 'release', nobody holds it; 'assertion', it stays with its holder, and only granted_until is raised.
  *
  * It looks at the claim twice: without a lock, as whoever may not write it must not lock it either, and again under
  * its lock.  Where another transaction keeps it from that lock for long, nothing is written: the error's SQLSTATE is

@@ -7,7 +7,7 @@
  *
  * Each server has a clock of its own, mostly wrong, a log, backends that take ids,
  * and the keeper of src/core/keeper.h, which takes its turns at any time.  The registry compares and swaps, as
- * ZooKeeper does, or looks at each write by admit() in the same file, as
+ * ZooKeeper does, or looks at each write by admit() in src/core/claim.cpp, as
  * src/sql/registry.sql does.  It may hold any holder for dead at any moment; a
  * request may be lost, or come late, and so may its answer; another transaction may be
  * in the way of a write; and it may go back to what it was before, which it notices by
@@ -185,7 +185,7 @@ struct Registry
 		freed[node] = ++freed_count;
 	}
 
-	/* What others may tell of a living holder's number, as snowflake_internal.registry_write() has it. */
+	/* What others may tell of a living holder's number, as snowflake_internal.registry_fence() has it. */
 	int64_t furthest_of_others_us(uint64_t node) const noexcept
 	{
 		const int64_t ahead_us = rows.claims[node].granted_until_us - rows.alive_until_us[node];
