@@ -147,8 +147,8 @@ COMMENT ON FUNCTION snowflake_internal.expressions(oid[], oid[])
 	IS 'the expressions that are evaluated when relations are read or written';
 
 /*
- * Whether a function can do more than compute, whoever owns it: what is volatile, or would call what its arguments name
- * or cast as their types' owners say.  What makes a key by default is harmless.
+ * Whether a function can do more than compute, whoever owns it: what is volatile, or would call what its arguments
+ * name.  What makes a key by default is harmless.
  *
  * These extensions' own functions that are not in C execute text, and read what their arguments name.  Those that users
  * call on ids are in C.
@@ -161,8 +161,8 @@ AS $$
 								   'uuid_generate_v4', 'clock_timestamp', 'timeofday') THEN false
 			ELSE p.provolatile = 'v' OR p.proretset
 				OR (p.oid < 16384
-					AND (p.proname ~ '_to_xml|_to_json|^to_jsonb?$|^jsonb?_(build|agg|object_agg|populate)|^pg_input_'
-						 OR p.proname IN ('row_to_json', 'array_to_json', 'ts_rewrite', 'ts_stat')
+					AND (p.proname ~ '_to_xml|^pg_input_'
+						 OR p.proname IN ('ts_rewrite', 'ts_stat')
 						 /* Input functions are told of what type. */
 						 OR (p.pronargs >= 2 AND p.proargtypes[1] = 'oid'::regtype
 							 AND p.proargtypes[0] IN ('cstring'::regtype, 'internal'::regtype))))
@@ -177,9 +177,40 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.does_more(oid) IS 'whether a function can do more than compute';
 
 /*
+ * Whether a function may cast what it is given, or make values of that type, and so does as the types' owners say, by
+ * casts and domains' CHECKs.  One that takes any type may.  Of PostgreSQL's own, those in C do not, but for JSON.
+ */
+CREATE FUNCTION snowflake_internal.does_as_types_say(function oid) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT (p.oid < 16384
+			AND p.proname ~ '^(row|array)_to_json$|^to_jsonb?$|^jsonb?_(build|agg|object_agg|populate)')
+		OR ((p.oid >= 16384 OR p.prolang = (SELECT l.oid FROM pg_language AS l WHERE l.lanname = 'sql'))
+			AND EXISTS (SELECT FROM pg_type AS y
+						WHERE y.oid = ANY (p.proargtypes) AND y.typtype = 'p'
+							AND (y.typname ^@ 'any' OR y.typname IN ('record', '_record'))))
+	FROM pg_proc AS p
+	WHERE p.oid = function
+$$;
+COMMENT ON FUNCTION snowflake_internal.does_as_types_say(oid)
+	IS 'whether a function may run what the owners of its arguments'' types say';
+
+/* The types, but PostgreSQL's own, of all that is computed in an expression. */
+CREATE FUNCTION snowflake_internal.computed_types(tree text) RETURNS SETOF oid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT DISTINCT y.oid
+	FROM regexp_matches(tree, ':[a-z_]*typ(?:e|es|eid|eId|id) (?:[(]o )?([0-9 ]+)', 'g') AS m (ids)
+		CROSS JOIN LATERAL regexp_split_to_table(btrim(m.ids[1]), ' +') AS i (id)
+		JOIN pg_type AS y ON y.oid = i.id::oid
+	WHERE y.oid >= 16384
+$$;
+COMMENT ON FUNCTION snowflake_internal.computed_types(text) IS 'the types of what is computed in an expression';
+
+/*
  * Code of others, roles as other_roles() gives them, that would run when these relations, as touched() gives them, are
- * read, or written.  with_columns: values of all columns are cast, for which a type's owner can add a cast, or a CHECK
- * to a domain, at any time (is_possible); no lock is against that.
+ * read, or written.  with_columns: values of all columns are cast.  Where values are cast, a type's owner can add a
+ * cast, or a CHECK to a domain, at any time (is_possible); no lock is against that.
  *
  * In PL/pgSQL, as this is looked for in every transaction of a merge, and its plans are kept.
  */
@@ -201,18 +232,43 @@ BEGIN
 	WITH RECURSIVE expression AS MATERIALIZED (
 		SELECT x.relation, x.classid, x.objid, x.tree FROM snowflake_internal.expressions(touched, written) AS x
 	),
-	/* The types that expressions and columns use, each with all that it is made of; who uses it, and where. */
-	used (relation, classid, objid, attnum, type) AS (
-		SELECT e.relation, e.classid, e.objid, 0, d.refobjid
+	in_tree (relation, classid, objid, function) AS MATERIALIZED (
+		SELECT DISTINCT e.relation, e.classid, e.objid, m.ids[1]::oid
+		FROM expression AS e,
+			regexp_matches(e.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid|tsmhandler) ([0-9]+)', 'g') AS m (ids)
+	),
+	/* Expressions that cast by the type of what they are given.  SQL/JSON names no function. */
+	casting AS MATERIALIZED (
+		SELECT e.relation, e.classid, e.objid, e.tree
+		FROM expression AS e
+		WHERE e.tree ~ '[{]JSON(CONSTRUCTOR)?EXPR '
+			OR EXISTS (
+				SELECT
+				FROM in_tree AS i
+					JOIN (SELECT d.function
+						  FROM (SELECT DISTINCT t.function FROM in_tree AS t OFFSET 0) AS d
+						  WHERE snowflake_internal.does_as_types_say(d.function)) AS f ON f.function = i.function
+				WHERE i.classid = e.classid AND i.objid = e.objid)
+	),
+	/*
+	 * The types that expressions and columns use, each with all that it is made of; who uses it, and where.  is_cast:
+	 * values of it are cast as its owner says.
+	 */
+	used (relation, classid, objid, attnum, type, is_cast) AS (
+		SELECT e.relation, e.classid, e.objid, 0, d.refobjid, false
 		FROM expression AS e
 			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.refclassid = 'pg_type'::regclass
 		UNION
-		SELECT a.attrelid, 'pg_class'::regclass, a.attrelid, a.attnum::int, a.atttypid
+		SELECT c.relation, c.classid, c.objid, 0, t.oid, true
+		FROM casting AS c CROSS JOIN LATERAL snowflake_internal.computed_types(c.tree) AS t (oid)
+		UNION
+		SELECT a.attrelid, 'pg_class'::regclass, a.attrelid, a.attnum::int, a.atttypid, true
 		FROM pg_attribute AS a
 		WHERE with_columns AND a.attrelid = ANY (touched) AND a.attnum > 0 AND NOT a.attisdropped
 			AND a.atttypid >= 16384
 		UNION
-		SELECT u.relation, u.classid, u.objid, u.attnum, n.type
+		/* A domain's CHECKs may cast. */
+		SELECT u.relation, u.classid, u.objid, u.attnum, n.type, u.is_cast OR y.typtype = 'd'
 		FROM used AS u
 			JOIN pg_type AS y ON y.oid = u.type
 			CROSS JOIN LATERAL (
@@ -264,9 +320,11 @@ BEGIN
 		WHERE n.refclassid = 'pg_opclass'::regclass
 		UNION
 		/* What PostgreSQL has itself is not in pg_depend. */
+		SELECT i.relation, i.classid, i.objid, 0, i.function, true FROM in_tree AS i
+		UNION
 		SELECT e.relation, e.classid, e.objid, e.attnum, m.ids[1]::oid, true
-		FROM evaluated AS e,
-			regexp_matches(e.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid|tsmhandler) ([0-9]+)', 'g') AS m (ids)
+		FROM evaluated AS e, regexp_matches(e.tree, ':(?:funcid|opfuncid) ([0-9]+)', 'g') AS m (ids)
+		WHERE e.depends <> e.objid
 		UNION
 		SELECT u.relation, u.classid, u.objid, u.attnum, f.oid, false
 		FROM used AS u
@@ -307,14 +365,15 @@ BEGIN
 		FROM pg_foreign_table AS f JOIN pg_foreign_server AS s ON s.oid = f.ftserver
 		WHERE f.ftrelid = ANY (touched) AND s.srvowner = ANY (others)
 		UNION ALL
-		SELECT u.relation, u.classid, u.objid, u.attnum, 'pg_type'::regclass, y.oid, y.typowner, u.attnum > 0
+		SELECT u.relation, u.classid, u.objid, u.attnum, 'pg_type'::regclass, y.oid, y.typowner, u.is_cast
 		FROM used AS u JOIN pg_type AS y ON y.oid = u.type
 		WHERE y.typowner = ANY (others)
-			AND (y.typtype = 'd' OR (u.attnum > 0 AND y.typtype <> 'm' AND y.typcategory <> 'A'))
+			AND (y.typtype = 'd' OR (u.is_cast AND y.typtype <> 'm' AND y.typcategory <> 'A'))
 	)
-	SELECT DISTINCT c.relation::regclass, pg_describe_object(c.classid, c.objid, c.attnum),
-		pg_describe_object(c.code_class, c.code, 0), c.owner::regrole, c.is_possible
-	FROM code AS c;
+	SELECT c.relation::regclass, pg_describe_object(c.classid, c.objid, c.attnum),
+		pg_describe_object(c.code_class, c.code, 0), c.owner::regrole, bool_and(c.is_possible)
+	FROM code AS c
+	GROUP BY c.relation, c.classid, c.objid, c.attnum, c.code_class, c.code, c.owner;
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.foreign_code(oid[], oid[], boolean, oid[])

@@ -24,6 +24,7 @@ $server->safe_psql('game', q{
 	CREATE SCHEMA mallory AUTHORIZATION mallory;
 	CREATE SCHEMA app AUTHORIZATION app;
 	GRANT CREATE ON DATABASE game TO mallory;
+	CREATE FUNCTION public.shown(anyelement) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1::text; END $$;
 });
 
 my $superuser = $server->safe_psql('game', 'SELECT current_user');
@@ -79,6 +80,11 @@ prepare_as('mallory', q{
 	CREATE FUNCTION mallory.to_json(mallory.color) RETURNS json LANGUAGE plpgsql IMMUTABLE AS
 		$$ BEGIN PERFORM mallory.deed(); RETURN '1'; END $$;
 	CREATE CAST (mallory.color AS json) WITH FUNCTION mallory.to_json(mallory.color);
+	CREATE FUNCTION mallory.to_text(mallory.color) RETURNS text LANGUAGE plpgsql AS
+		$$ BEGIN PERFORM mallory.deed(); RETURN '1'; END $$;
+	CREATE CAST (mallory.color AS text) WITH FUNCTION mallory.to_text(mallory.color);
+	CREATE TYPE mallory.shade AS ENUM ('dark');
+	CREATE TYPE mallory.pair AS (n mallory.number);
 	GRANT USAGE ON SCHEMA mallory TO PUBLIC;
 });
 
@@ -140,6 +146,9 @@ my %plants = (
 	'function of the extension that runs queries' => q{ALTER TABLE t ADD CHECK (id IS NULL OR snowflake_migrate_internal.any_skipped(
 		'(SELECT 1 AS source, ''s''::"char" AS action WHERE mallory.deed())', 1) IS NOT NULL)},
 	'cast that a function looks for' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR to_json(color) IS NOT NULL)},
+	'cast in the text of a built-in function' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR 'x'::text || color <> '')},
+	'cast that may come, in the text of a built-in function' => q{ALTER TABLE t ADD COLUMN shade mallory.shade DEFAULT 'dark', ADD CHECK (id IS NULL OR quote_literal(shade) <> '')},
+	"cast in a superuser's function" => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR public.shown(color) <> '')},
 	'index' => 'CREATE INDEX ON t ((mallory.good(id)))',
 	'index of a constant' => 'CREATE INDEX ON t ((mallory.good()))',
 	'condition of an index' => 'CREATE INDEX ON t (id) WHERE mallory.good()',
@@ -147,6 +156,15 @@ my %plants = (
 	'generated column' => 'ALTER TABLE t ADD COLUMN planted bigint GENERATED ALWAYS AS (mallory.worth(id)) STORED',
 	'exclusion' => 'ALTER TABLE t ADD EXCLUDE (mallory.worth(id) WITH =)',
 );
+# What contrib has may not be installed.
+if ($server->safe_psql('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'hstore'}))
+{
+	$server->safe_psql('game', 'CREATE EXTENSION hstore SCHEMA public');
+	$plants{'domain that a function of an extension makes values of'} = q{ALTER TABLE t ADD COLUMN pair mallory.pair,
+		ADD CHECK (id IS NULL OR public.populate_record(pair, 'n=>1'::public.hstore) IS NOT NULL)};
+}
+$plants{'cast in SQL/JSON'} = q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR JSON_OBJECT('a': color) IS NOT NULL)}
+  if $server->pg_version >= 16;
 
 # Adopting: a table that others may only refer to.
 $server->safe_psql('game', q{
@@ -263,7 +281,9 @@ foreach my $change ('ALTER TABLE mallory.notes ADD CHECK (mallory.good(order_id)
 	prepare_as('mallory', 'DROP TABLE mallory.notes; CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders CHECK (order_id > 0)); INSERT INTO mallory.notes VALUES (1)');
 }
 
-# What is plain is not refused, whoever owns it.
+# What is plain is not refused, whoever owns it; nor what casts, but no type of another role.
+prepare_as('mallory', q{ALTER TABLE mallory.notes ADD COLUMN shade mallory.shade DEFAULT 'dark', ADD CHECK (to_jsonb(order_id) IS NOT NULL AND 'n'::text || order_id <> ''),
+	ADD CHECK (shade >= 'dark' AND shade::text <> 'x')});
 allowed('adopt, a plain CHECK of another role', $superuser, q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
 is($server->safe_psql('game', q{SELECT format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = 'mallory.notes'::regclass AND attname = 'order_id'}),
 	'bigint', 'adopt, a plain CHECK of another role: the column is widened');
@@ -294,10 +314,19 @@ prepare_as('mallory', q{
 	CREATE TABLE mallory.plain (id bigint CHECK (id > 0));
 	GRANT SELECT ON ALL TABLES IN SCHEMA mallory TO PUBLIC;
 });
-$server->safe_psql('game', 'CREATE VIEW shop.all_ids AS SELECT id FROM mallory.few');
-refused($_, audit => "SELECT * FROM snowflake_audit('$_', 'id')") foreach qw(mallory.ids mallory.few mallory.many mallory.kept shop.all_ids);
+$server->safe_psql('game', q{CREATE VIEW shop.all_ids AS SELECT id FROM mallory.few;
+	CREATE TABLE mallory.colored (id bigint, color mallory.color, shade mallory.shade);
+	ALTER TABLE mallory.colored OWNER TO mallory;
+	INSERT INTO mallory.colored VALUES (1, 'red', 'dark');
+	CREATE VIEW shop.red AS SELECT id FROM mallory.colored WHERE quote_literal(color) <> '';
+	CREATE VIEW shop.dark AS SELECT id FROM mallory.colored WHERE 'x'::text || shade <> '';
+	CREATE VIEW shop.dark_rows AS SELECT id FROM (SELECT id, shade FROM mallory.colored) AS r WHERE to_json(r) IS NOT NULL;
+	CREATE VIEW shop.all_shades AS SELECT id FROM mallory.colored WHERE shade::text || '' <> ''});
+refused($_, audit => "SELECT * FROM snowflake_audit('$_', 'id')") foreach qw(mallory.ids mallory.few mallory.many mallory.kept shop.all_ids
+  shop.red shop.dark shop.dark_rows);
 refused('mallory.ids, read-only', audit => q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.ids', 'id')});
 refused('mallory.ids, repeatable read', audit => q{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM snowflake_audit('mallory.ids', 'id')});
+allowed("audit, a view that casts to a type of PostgreSQL's own", $superuser, q{SELECT * FROM snowflake_audit('shop.all_shades', 'id')});
 allowed('audit, a plain table', $superuser, q{SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 prepare_as('mallory', 'CREATE TABLE mallory.checked (id bigint CHECK (mallory.good(id)), CHECK (mallory.good())); INSERT INTO mallory.checked VALUES (1)');
 allowed("audit, a table with CHECKs, constraint_exclusion = $_", $superuser, "SET constraint_exclusion = $_; SELECT * FROM snowflake_audit('mallory.checked', 'id')")
