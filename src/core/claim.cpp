@@ -209,11 +209,9 @@ admit(Form form, const Claim &known, const char *nonce, int64_t expected_generat
 		case Form::release:
 			if (is_others)
 				return Admission::living;
-			/* Its own holder alone gives back what it has not used. */
-			if (is_mine && wanted_until_us < known.granted_from_us)
-				return Admission::back;
-			if (!is_mine)
-				*granted_until_us = std::max(wanted_until_us, known.granted_until_us);
+			/* Its own holder alone gives back what it has not used, and no more than it was granted. */
+			*granted_until_us =
+				std::max(wanted_until_us, is_mine ? known.granted_from_us : known.granted_until_us);
 			break;
 		case Form::assertion:
 			if (wanted_until_us <= known.granted_until_us)

@@ -92,8 +92,8 @@ struct Claim
 	int64_t		version;
 
 	/*
-	 * The fence before the grant: its holder's release goes no further back.  A
-	 * registry's own; servers know Grant::start_us.
+	 * The fence before the grant, or what others have told since: its holder's release
+	 * gives back no more than that.  A registry's own; servers know Grant::start_us.
 	 */
 	int64_t		granted_from_us = 0;
 };

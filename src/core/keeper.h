@@ -469,6 +469,8 @@ private:
 			lose(known, take_back());
 			return 0;
 		}
+		if (verdict == Verdict::other_layout)
+			tell(known);
 		if (verdict != Verdict::write)
 			return refuse(verdict, known, registry);
 		remember_asked(next.granted_until_us);
@@ -545,6 +547,22 @@ private:
 				break;
 		}
 		return false;
+	}
+
+	/*
+	 * The claim can't be renewed.  A registry that was restored, and was given a layout
+	 * before this server came, must hear all the same how far its ids may go.
+	 */
+	void tell(const Claim &known) noexcept
+	{
+		Claim		next;
+
+		if (is_assertion_due_ || !decide_assertion(known, grant_, &next))
+			return;
+		lost_grant_ = grant_;
+		is_assertion_due_ = true;
+		is_refusal_told_ = false;
+		(void) assert_lost_grant();
 	}
 
 	/* The registry has given the number to another, or to nobody. */

@@ -52,6 +52,7 @@ struct Memory
 	std::atomic<int64_t> committed; /* the highest number of a write that was committed */
 	std::atomic<int64_t> drawn;	/* the highest number that was given to a write */
 	std::atomic<int64_t> asked; /* when the registry was last asked, on CLOCK_BOOTTIME, microseconds */
+	std::atomic<int64_t> kept_until;	/* it is unsettled up to then, whatever its row says; likewise */
 };
 
 static_assert(std::atomic<int64_t>::is_always_lock_free);
@@ -59,9 +60,18 @@ static_assert(std::atomic<int64_t>::is_always_lock_free);
 Memory	   *memory;
 int			memory_file = -1;
 
-/* A write of this transaction, and the subtransaction that it belongs to; 0: none. */
-int64_t		pending;
-SubTransactionId pending_in;
+/* A write of this transaction, and the subtransaction that it belongs to.  They are in the transaction's memory. */
+struct Write
+{
+	int64_t		number;
+	SubTransactionId in;
+	Write	   *former;
+};
+
+Write	   *newest_write;
+
+/* Has this transaction asked the registry? */
+bool		has_asked;
 
 /*
  * Its name says which server's data directory and database it belongs to: a copy
@@ -134,26 +144,44 @@ void
 finish_write(XactEvent event, void *)
 {
 	/* Its locks would outlive every session, and its number would be noted by nobody. */
-	if (event == XACT_EVENT_PRE_PREPARE && pending != 0)
+	if (event == XACT_EVENT_PRE_PREPARE && has_asked)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot PREPARE a transaction that has written to a snowflake registry")));
-	if (event == XACT_EVENT_COMMIT && pending != 0)
+				 errmsg("cannot PREPARE a transaction that has used a snowflake registry")));
+	if (event == XACT_EVENT_COMMIT && newest_write != nullptr)
 	{
 		Memory	   *found = find_memory();
 
 		if (found != nullptr)
-			raise_to(found->committed, pending);
+			raise_to(found->committed, newest_write->number);
 	}
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		pending = 0;
+	{
+		newest_write = nullptr;
+		has_asked = false;
+	}
 }
 
 void
 forget_write(SubXactEvent event, SubTransactionId ended, SubTransactionId, void *)
 {
-	if (event == SUBXACT_EVENT_ABORT_SUB && pending != 0 && pending_in >= ended)
-		pending = 0;
+	while (event == SUBXACT_EVENT_ABORT_SUB && newest_write != nullptr && newest_write->in >= ended)
+		newest_write = newest_write->former;
+}
+
+/* From now on it is known what becomes of this transaction, and that it has asked. */
+void
+watch_transaction()
+{
+	static bool is_registered = false;
+
+	if (!is_registered)
+	{
+		RegisterXactCallback(finish_write, nullptr);
+		RegisterSubXactCallback(forget_write, nullptr);
+		is_registered = true;
+	}
+	has_asked = true;
 }
 
 Form
@@ -253,9 +281,10 @@ snowflake_registry_max_forward_jump(PG_FUNCTION_ARGS)
 
 /*
  * snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT asked bigint, OUT boot_clock bigint,
- *		OUT shortest_settling bigint):
+ *		OUT shortest_settling bigint, OUT kept_until bigint):
  * what is in the memory, nulls where it is out of reach; CLOCK_BOOTTIME; how long a
- * registry is unsettled at least.  Times in microseconds.
+ * registry is unsettled at least.  Times in microseconds.  All that use the registry
+ * begin with this.
  */
 PG_FUNCTION_INFO_V1(snowflake_registry_memory);
 Datum
@@ -266,6 +295,7 @@ snowflake_registry_memory(PG_FUNCTION_ARGS)
 	const bool	is_lacking = found == nullptr;
 	Row			row;
 
+	watch_transaction();
 	/* Once for each connection. */
 	if (is_lacking && !is_lack_told)
 		ereport(LOG,
@@ -279,7 +309,27 @@ snowflake_registry_memory(PG_FUNCTION_ARGS)
 	row.add_int(is_lacking ? int64{0} : found->asked.load(), is_lacking);
 	row.add_int(boot_clock_ns() / ns_per_us);
 	row.add_int(shortest_settling_us);
+	row.add_int(is_lacking ? int64{0} : found->kept_until.load(), is_lacking);
 	PG_RETURN_DATUM(row.result(fcinfo));
+}
+
+/*
+ * snowflake_registry_keep_unsettled(is_kept boolean): keeps the registry unsettled for as
+ * long as it is at least, from now on, whatever becomes of the transaction; false: no more.
+ */
+PG_FUNCTION_INFO_V1(snowflake_registry_keep_unsettled);
+Datum
+snowflake_registry_keep_unsettled(PG_FUNCTION_ARGS)
+{
+	Memory	   *found = find_memory();
+
+	if (found == nullptr)
+		PG_RETURN_VOID();
+	if (PG_GETARG_BOOL(0))
+		raise_to(found->kept_until, boot_clock_ns() / ns_per_us + shortest_settling_us);
+	else
+		found->kept_until.store(0);
+	PG_RETURN_VOID();
 }
 
 /*
@@ -353,16 +403,10 @@ PG_FUNCTION_INFO_V1(snowflake_registry_wrote);
 Datum
 snowflake_registry_wrote(PG_FUNCTION_ARGS)
 {
-	static bool is_registered = false;
+	Write	   *write = static_cast<Write *>(MemoryContextAlloc(TopTransactionContext, sizeof(Write)));
 
-	if (!is_registered)
-	{
-		RegisterXactCallback(finish_write, nullptr);
-		RegisterSubXactCallback(forget_write, nullptr);
-		is_registered = true;
-	}
-	pending = PG_GETARG_INT64(0);
-	pending_in = GetCurrentSubTransactionId();
+	*write = {PG_GETARG_INT64(0), GetCurrentSubTransactionId(), newest_write};
+	newest_write = write;
 	PG_RETURN_VOID();
 }
 

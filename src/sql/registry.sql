@@ -36,6 +36,7 @@ CREATE TABLE snowflake_internal.registry_claim (
 	claim_window interval NOT NULL,
 	write_number bigint NOT NULL,		-- of the newest write; see snowflake_internal.registry_memory()
 	is_doubtful boolean NOT NULL DEFAULT false,	-- claimed anew while unsettled: somebody else may know more of it
+	incarnation bigint NOT NULL DEFAULT 0,	-- settled, which made the grant; another one: see registry_fence()
 	PRIMARY KEY (registry_group, node)
 );
 CREATE INDEX registry_claim_write_number ON snowflake_internal.registry_claim (write_number);
@@ -93,7 +94,8 @@ CREATE FUNCTION snowflake_internal.registry_memory(
 	OUT committed bigint,
 	OUT asked bigint,
 	OUT boot_clock bigint,
-	OUT shortest_settling bigint) RETURNS record
+	OUT shortest_settling bigint,
+	OUT kept_until bigint) RETURNS record
 AS 'MODULE_PATHNAME', 'snowflake_registry_memory' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_internal.registry_memory() IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_memory() FROM PUBLIC;
@@ -105,7 +107,7 @@ AS $$ SELECT interval '10 min' $$;
 COMMENT ON FUNCTION snowflake_internal.registry_longest_window() IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_longest_window() FROM PUBLIC;
 
-/* Raises an error where no window is that long.  It is compared in seconds: months and days count otherwise elsewhere. */
+/* An error where no claim window is that long: in seconds, as months and days count otherwise elsewhere. */
 CREATE FUNCTION snowflake_internal.registry_check_window(claim_window interval) RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -129,6 +131,11 @@ CREATE FUNCTION snowflake_internal.registry_begin(newest bigint) RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_registry_begin' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_internal.registry_begin(bigint) IS 'for a registry''s own use';
 REVOKE ALL ON FUNCTION snowflake_internal.registry_begin(bigint) FROM PUBLIC;
+
+CREATE FUNCTION snowflake_internal.registry_keep_unsettled(is_kept boolean) RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_registry_keep_unsettled' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION snowflake_internal.registry_keep_unsettled(boolean) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_keep_unsettled(boolean) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_internal.registry_draw(newest bigint) RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_registry_draw' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
@@ -232,7 +239,7 @@ CREATE FUNCTION snowflake_internal.registry_unsettled(
 	OUT incarnation bigint) RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
-SET lock_timeout = '200ms'
+SET lock_timeout = '20ms'		-- a renewal asks four times, and has a third of the window
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -270,7 +277,7 @@ BEGIN
 		IF is_whole AND known.started_at = here.started_at THEN
 			-- Whoever reads it relies upon it, also where its writer had no answer.
 			PERFORM snowflake_internal.registry_note(newest);
-			unsettled := greatest(known.settled_at - memory.boot_clock, 0);
+			unsettled := greatest(known.settled_at - memory.boot_clock, memory.kept_until - memory.boot_clock, 0);
 			others_unsettled := greatest(known.others_settled_at - memory.boot_clock, unsettled);
 			RETURN;
 		ELSIF is_here AND known.started_at = here.started_at AND memory.incarnation IS NULL THEN
@@ -305,7 +312,8 @@ BEGIN
 	DELETE FROM snowflake_internal.registry_server;
 	INSERT INTO snowflake_internal.registry_server VALUES (here.*);
 	incarnation := here.incarnation;
-	unsettled := greatest(here.settled_at - memory.boot_clock, 0);
+	unsettled := greatest(here.settled_at - memory.boot_clock, memory.kept_until - memory.boot_clock, 0);
+	others_unsettled := greatest(others_unsettled, unsettled);
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.registry_unsettled IS 'for a registry''s own use';
@@ -378,6 +386,8 @@ DECLARE
 	wait record;
 BEGIN
 	PERFORM snowflake_internal.registry_check_window(claim_window);
+	-- Without months and days, which compare otherwise than they count.
+	claim_window := make_interval(secs => extract(epoch FROM claim_window)::double precision);
 	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(claim_window);
 	incarnation := wait.incarnation;
 	clock := extract(epoch FROM clock_timestamp()) * 1000000;
@@ -404,6 +414,8 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '200ms'
 AS $$
+	-- So that its locks do not outlive the session: see finish_write() in server.cpp.
+	SELECT FROM snowflake_internal.registry_memory();
 	SELECT snowflake_internal.registry_shorten_lives($1, NULL);
 	-- Those that a holder has left without a word come last: a registry that was started again gives them to nobody
 	-- for a while.
@@ -492,6 +504,9 @@ REVOKE ALL ON FUNCTION snowflake_internal.registry_check_room(text, bigint) FROM
  * The fence that a write is to store; null where the registry may have forgotten something since the claim was read,
  * or has another one.  known is what it has.  An error where it is refused.  is_unsettled: the registry may still lack
  * what it granted, as registry_unsettled() says.
+ *
+ * What a grant began with is known in the settled incarnation alone that made it.  In another one somebody may have had
+ * the number since, and may rely upon what granted_until covers: a release sets it no further back than it is.
  */
 CREATE FUNCTION snowflake_internal.registry_fence(
 	known snowflake_internal.registry_claim,
@@ -504,7 +519,8 @@ CREATE FUNCTION snowflake_internal.registry_fence(
 	granted_until bigint,
 	claim_window interval,
 	OUT fence bigint,
-	OUT is_unsettled boolean) RETURNS record
+	OUT is_unsettled boolean,
+	OUT now_incarnation bigint) RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -512,6 +528,7 @@ AS $$
 DECLARE
 	wait record;
 	is_alive boolean;
+	is_from_here boolean;
 	furthest_of_others bigint;
 BEGIN
 	SELECT * INTO wait FROM snowflake_internal.registry_unsettled(greatest(claim_window, interval '30s'));
@@ -520,6 +537,8 @@ BEGIN
 		RETURN;
 	END IF;
 	is_unsettled := wait.unsettled > 0;
+	now_incarnation := CASE WHEN is_unsettled THEN 0 ELSE wait.incarnation END;
+	is_from_here := known.incarnation = now_incarnation AND NOT is_unsettled;
 	is_alive := known.holder IS NOT NULL AND known.alive_until > clock_timestamp();
 	-- What others may tell of a living holder's number goes no further ahead than its own time did when it was granted;
 	-- unless that one may have taken what the registry has forgotten, and they are to tell.
@@ -527,12 +546,16 @@ BEGIN
 		furthest_of_others := snowflake_internal.registry_us(clock_timestamp()) +
 			snowflake_internal.registry_max_forward_jump();
 	ELSIF is_alive AND is_unsettled THEN
-		furthest_of_others := snowflake_internal.registry_us(clock_timestamp() + known.claim_window) +
+		-- Whoever has lost it may have had a longer window.
+		furthest_of_others :=
+			snowflake_internal.registry_us(clock_timestamp() + snowflake_internal.registry_longest_window()) +
 			greatest(snowflake_internal.registry_us(known.granted_until) -
 					 snowflake_internal.registry_us(known.alive_until), 0);
 	END IF;
 	fence := snowflake_internal.registry_admit(form, node, known.generation, known.holder, is_alive,
-		snowflake_internal.registry_us(known.granted_from), snowflake_internal.registry_us(known.granted_until),
+		snowflake_internal.registry_us(
+			CASE WHEN is_from_here THEN known.granted_from ELSE known.granted_until END),
+		snowflake_internal.registry_us(known.granted_until),
 		me, expected_generation, generation, granted_until, furthest_of_others,
 		NOT snowflake_internal.registry_is_of(known.made_by));
 END
@@ -638,18 +661,23 @@ BEGIN
 		number := snowflake_internal.registry_number();
 		IF expected_generation = 0 THEN
 			INSERT INTO snowflake_internal.registry_claim
+				(registry_group, node, generation, holder, made_by, host, port, data_directory, since,
+				 granted_from, granted_until, alive_until, claim_window, write_number, is_doubtful, incarnation)
 			VALUES ($1, $2, $6, CASE WHEN is_claim THEN me END, session_user, $9, $10, $11, granted_at,
-					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number, decided.is_unsettled)
+					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number,
+					decided.is_unsettled, decided.now_incarnation)
 			ON CONFLICT DO NOTHING;
 		ELSIF is_claim THEN
 			UPDATE snowflake_internal.registry_claim AS c
 			   SET (generation, holder, made_by, host, port, data_directory, since,
 					granted_from, granted_until,
-					alive_until, claim_window, write_number, is_doubtful) =
+					alive_until, claim_window, write_number, is_doubtful, incarnation) =
 				   ($6, me, session_user, $9, $10, $11, granted_at,
-					CASE WHEN c.holder = me COLLATE "C" THEN c.granted_from ELSE c.granted_until END, fence,
+					CASE WHEN c.holder = me COLLATE "C" AND c.incarnation = decided.now_incarnation
+						THEN c.granted_from ELSE c.granted_until END, fence,
 					clock_timestamp() + alive_for, alive_for, number,
-					decided.is_unsettled AND (c.is_doubtful OR c.holder IS DISTINCT FROM me COLLATE "C"))
+					decided.is_unsettled AND (c.is_doubtful OR c.holder IS DISTINCT FROM me COLLATE "C"),
+					decided.now_incarnation)
 			 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
 		ELSIF form = 'release' COLLATE "C" THEN
 			UPDATE snowflake_internal.registry_claim AS c
@@ -673,6 +701,10 @@ BEGIN
 		WHEN SQLSTATE 'SF0NO' THEN
 			RETURN false;
 		WHEN lock_not_available THEN
+			-- What it came to say the registry does not know: it may be what it has forgotten.
+			IF decided.is_unsettled THEN
+				PERFORM snowflake_internal.registry_keep_unsettled(true);
+			END IF;
 			RAISE EXCEPTION 'claim is being written by another transaction, which is still open'
 				USING ERRCODE = 'lock_not_available',
 					  DETAIL = format('It is that on node number %s of group "%s".', $2, $1),
@@ -695,6 +727,7 @@ AS $$
 BEGIN
 	PERFORM snowflake_internal.registry_unsettled(interval '1s');
 	UPDATE snowflake_internal.registry_server SET settled_at = 0, others_settled_at = 0;
+	PERFORM snowflake_internal.registry_keep_unsettled(false);
 END
 $$;
 COMMENT ON FUNCTION @extschema@.snowflake_registry_settle() IS

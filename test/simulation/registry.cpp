@@ -89,6 +89,7 @@ struct Rows
 	int64_t		alive_until_us[max_nodes];
 	int64_t		windows_us[max_nodes];
 	bool		is_doubtful[max_nodes];	/* claimed anew while unsettled */
+	int64_t		granted_in[max_nodes];	/* the settled incarnation that made the grant */
 	int64_t		incarnation;		/* as in the memory; 0: none yet */
 };
 
@@ -192,7 +193,19 @@ struct Registry
 
 		if (rows.is_doubtful[node])
 			return clock_us() + max_forward_jump_us;
-		return clock_us() + rows.windows_us[node] + std::max<int64_t>(ahead_us, 0);
+		return clock_us() + longest_window_us + std::max<int64_t>(ahead_us, 0);
+	}
+
+	/* The settled incarnation that it is now; 0: it has not settled. */
+	int64_t settled_incarnation() noexcept
+	{
+		return is_unsettled() ? 0 : rows.incarnation;
+	}
+
+	/* Does the registry know what the grant of this number began with? */
+	bool is_from_here(uint64_t node) noexcept
+	{
+		return !is_unsettled() && rows.granted_in[node] == rows.incarnation;
 	}
 
 	/* Written::done where this may be written, with the fence that it is written with. */
@@ -200,8 +213,10 @@ struct Registry
 					int64_t *granted_until_us) noexcept
 	{
 		const uint64_t node = next.node;
-		const Claim &claim = rows.claims[node];
+		Claim		claim = rows.claims[node];
 
+		if (!is_from_here(node))
+			claim.granted_from_us = claim.granted_until_us;
 		if (by_version)
 			return claim.version == before.version ? Written::done : Written::changed;
 
@@ -250,7 +265,8 @@ struct Registry
 		{
 			const Holder holder = form == Form::claim ? writer : Holder{};
 
-			const int64_t granted_from_us = claim.holder.is(writer) ? claim.granted_from_us : claim.granted_until_us;
+			const int64_t granted_from_us = claim.holder.is(writer) && is_from_here(node) ?
+				claim.granted_from_us : claim.granted_until_us;
 
 			rows.is_doubtful[node] = !by_version && form == Form::claim && is_unsettled() &&
 				(rows.is_doubtful[node] || !claim.holder.is(writer));
@@ -261,7 +277,10 @@ struct Registry
 			claim.is_alive = form == Form::claim;
 			rows.alive_until_us[node] = clock_us() + window_us;
 			if (form == Form::claim)
+			{
 				rows.windows_us[node] = window_us;
+				rows.granted_in[node] = settled_incarnation();
+			}
 			else
 				freed[node] = ++freed_count;
 		}

@@ -797,7 +797,7 @@ TEST(Admit, no_release_of_a_living_holders_claim_by_others)
 			EXPECT_EQ(Admitting(Form::release, living_claim, me, 4, 5, wanted, bounds).admission, Admission::living);
 }
 
-TEST(Admit, a_release_no_further_back_than_the_fence_was_before_the_grant)
+TEST(Admit, a_release_that_gives_back_no_more_than_was_granted)
 {
 	Claim		known = own_claim;
 
@@ -805,7 +805,10 @@ TEST(Admit, a_release_no_further_back_than_the_fence_was_before_the_grant)
 	EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 500).admission, Admission::admitted);
 	EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, 500).until, 500);
 	for (int64_t wanted : {int64_t{499}, int64_t{0}, INT64_MIN})
-		EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, wanted).admission, Admission::back);
+	{
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, wanted).admission, Admission::admitted);
+		EXPECT_EQ(Admitting(Form::release, known, me, 4, 5, wanted).until, 500);
+	}
 }
 
 TEST(Admit, an_assertion_on_a_living_holders_claim_while_the_registry_is_unsettled)

@@ -751,6 +751,22 @@ TEST_F(Keeping, asks_for_what_calls_need)
 	EXPECT_EQ(world.state, ClaimState::held);
 }
 
+/* A registry that was restored, and was given another layout before its holders came. */
+TEST_F(Keeping, tells_how_far_its_ids_may_go_where_the_layout_is_anothers)
+{
+	turn();
+	const int64_t granted = world.published.granted_until_us;
+
+	row() = {2, 0, 0, false, 0, {}, 0};
+	world.time.is_other_layout = true;
+	world.time.unsettled_us = 20 * us_per_s;
+	EXPECT_EQ(next_turn(), (Words{"read", "read", "assert", "read"}));
+	EXPECT_EQ(row().granted_until_us, granted);
+	EXPECT_EQ(world.verdict, Verdict::other_layout);
+	EXPECT_TRUE(world.is_usable);
+	EXPECT_FALSE(contains(next_turn(), "assert"));
+}
+
 TEST_F(Keeping, keeps_its_claim_where_calls_need_more_than_the_registry_grants)
 {
 	turn();

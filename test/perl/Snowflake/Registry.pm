@@ -58,7 +58,7 @@ sub put_back
 	my ($self, $backup) = @_;
 	my $directory = $self->data_dir;
 
-	rename $directory, "$directory.before.$backup" or die "could not rename $directory: $!";
+	rename $directory, "$directory.before." . ++$self->{put_back} or die "could not rename $directory: $!";
 	PostgreSQL::Test::RecursiveCopy::copypath($self->backup_dir . "/$backup", $directory);
 	chmod 0700, $directory;
 	$self->start;
