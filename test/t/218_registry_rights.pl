@@ -209,6 +209,12 @@ $owner->query_safe('BEGIN; SELECT FROM snowflake_internal.registry_claim WHERE n
 is(answer('keeper', q{SELECT string_agg(node::text, ',') FROM snowflake_internal.registry_list('default')}), '5,7', 'a row that is locked: the list waits for nobody');
 is(answer('keeper', "SELECT holder FROM snowflake_internal.registry_read('default', 5, '$guess', '1s')"), $guess, 'a row that is locked: nor does a read');
 like(answer('keeper', written(node => 5)), $busy, 'a row that is locked: a write not for long');
+is(answer('intruder', written(node => 5, me => "'" . '6' x 32 . "'")), 'f', 'a row that is locked: who may not write it does not ask for the lock');
+like(answer($registry->value('current_user'), q{SELECT "Our ids".snowflake_registry_repair('default', 5, now())}), qr/canceling statement due to lock timeout/,
+	'a row that is locked: its owner does not wait for long');
+$owner->query_safe('ROLLBACK; BEGIN; LOCK TABLE snowflake_internal.registry_claim IN SHARE ROW EXCLUSIVE MODE');
+like(answer('keeper', "SELECT count(*) FROM snowflake_internal.$_"), qr/canceling statement due to lock timeout/, "a table that is locked: not for long: $_")
+  foreach "registry_read('default', 5, '$guess', '1s')", q{registry_list('default')};
 $owner->query_safe('ROLLBACK');
 $owner->quit;
 is(answer('keeper', q{SELECT count(*) FROM snowflake_internal.registry_list('default')}), 2, 'a row that was locked');
@@ -224,9 +230,92 @@ $one->resume_keeper;
 renews('a registry that was started: the first to ask leaves it open');
 is(answer('keeper', "SELECT unsettled > 0 AND incarnation = 0 FROM snowflake_internal.registry_read('default', 9, '$guess', '1s')"), 't', 'a registry that was started: others find it unsettled');
 is(answer('keeper', written(node => 9)), 't', 'a registry that was started: who claims what he needs all the same is not kept from it');
+like(answer($registry->value('current_user'), 'SELECT "Our ids".snowflake_registry_settle()'), qr/canceling statement due to lock timeout/,
+	'a registry that was started: its owner does not wait for long');
 end($session);
 renews('a registry that was started: he is gone');
 is(answer('keeper', "SELECT incarnation > 0 FROM snowflake_internal.registry_read('default', 99, '$guess', '1s')"), 't', 'a registry that was started: it knows where it is');
+
+#
+# Whoever waits for another's transaction looks again when it has ended.
+#
+
+my $six = '6' x 32;
+
+$registry->settle;
+$registry->safe_psql('postgres', "ALTER FUNCTION snowflake_internal.$_ SET lock_timeout = '1min'") foreach qw(registry_write registry_unsettled);
+$registry->safe_psql('postgres', q{ALTER FUNCTION "Our ids".snowflake_registry_repair SET lock_timeout = '1min'});
+
+# What a session is told that waits for what another one has done, which is committed then.
+sub told_after
+{
+	my ($session, $role, $statement) = @_;
+	my $waiting = $registry->background_psql('postgres', on_error_stop => 0, extra_params => [ '-U', $role ]);
+
+	$waiting->query_until(qr/asked/, "\\echo asked\n$statement;\n");
+	$registry->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = 'postgres' AND backend_type = 'client backend' AND wait_event_type = 'Lock')})
+	  or die 'nobody waits for a lock';
+	$session->query_safe('COMMIT');
+
+	my $told = $waiting->query('SELECT 1') =~ s/^1$//mr;
+
+	$told .= $waiting->{stderr};
+	$waiting->quit;
+	$session->quit;
+	return $told =~ s/\s+\z//r;
+}
+
+foreach my $case ('nobody had', 'somebody gave back')
+{
+	my ($first, $claimed) = left_open(written(node => 20));
+
+	is($claimed, 't', "a number that $case: one claims it");
+	is(told_after($first, 'keeper', written(node => 20, me => "'$six'")), 'f', "a number that $case: another, who has waited for that, does not get it");
+	is($registry->claim(20, 'state, made_by'), 'held|intruder', "a number that $case: it is held by one");
+	is(answer('intruder', written(node => 20, form => q{'release'})), 't', "a number that $case: he gives it back");
+}
+
+my ($first) = left_open(written(node => 20));
+
+like(told_after($first, $registry->value('current_user'), q{SELECT "Our ids".snowflake_registry_repair('default', 20, now())}),
+	qr/cannot repair the claim of a living holder/, 'a repair that has waited for a claim is none');
+is($registry->claim(20, 'state'), 'held', 'a repair that has waited for a claim: it is held');
+is(answer('intruder', written(node => 20, form => q{'release'})), 't', 'a repair that has waited for a claim: he gives it back');
+
+# The first to ask after a start finds that the content is being put back.
+$one->suspend_keeper;
+$registry->restart;
+$owner = $registry->background_psql('postgres');
+$owner->query_safe('BEGIN; DELETE FROM snowflake_internal.registry_server; UPDATE snowflake_internal.registry_claim SET write_number = 0');
+is(told_after($owner, 'keeper', "SELECT unsettled > 5000000 FROM snowflake_internal.registry_read('default', 99, '$guess', '1s')"), 't', 'content that is put back while one waits: not settled');
+$one->resume_keeper;
+$registry->safe_psql('postgres', "ALTER FUNCTION snowflake_internal.$_ SET lock_timeout = '200ms'") foreach qw(registry_write registry_unsettled);
+$registry->safe_psql('postgres', q{ALTER FUNCTION "Our ids".snowflake_registry_repair SET lock_timeout = '1s'});
+$registry->settle;
+renews('content that was put back');
+
+# What was decided before counts no more: in another incarnation of the registry, or before its owner has repaired the claim.
+foreach my $form (qw(claim release assertion))
+{
+	refused(qr/^f$/, "$form that was decided in another incarnation", node => $_, form => "'$form'", incarnation => 'r.incarnation - 1') foreach 20, 21;
+}
+my $before = $registry->claim(20, 'generation');
+$registry->safe_psql('postgres', q{SELECT snowflake_registry_repair('default', 20, now())});
+refused(qr/^f$/, "$_ that was decided before a repair", node => 20, form => "'$_'", expected => $before, generation => $before + 1) foreach qw(claim release assertion);
+
+# Each write is missed where it is not there any more, also when nobody has read it.
+$one->suspend_keeper;
+foreach my $write (written(node => 20, form => q{'release'}), q{SELECT "Our ids".snowflake_registry_repair('default', 20, now())})
+{
+	my $name = $write =~ /repair/ ? 'a repair' : 'a write';
+
+	is($registry->value(q{unsettled FROM snowflake_internal.registry_read('default', 99, repeat('5', 32), '1s')}), 0, "$name: settled before");
+	$registry->safe_psql('postgres', $write);
+	$registry->safe_psql('postgres', q{UPDATE snowflake_internal.registry_claim SET write_number = write_number - 1 WHERE registry_group = 'default' AND node = 20});
+	is($registry->value(q{unsettled > 5000000 FROM snowflake_internal.registry_read('default', 99, repeat('5', 32), '1s')}), 't', "$name that is not there any more: not settled");
+	$registry->settle;
+}
+$one->resume_keeper;
 
 #
 # Arguments that no server gives.
@@ -241,6 +330,8 @@ refused(qr/ERROR: .*node number of a claim does not fit the layout\nDETAIL: .*It
 refused(qr/ERROR: .*node number of a claim does not fit the layout/, "$_ of a node that is none", node => -1, form => "'$_'") foreach qw(release assertion);
 refused(qr/ERROR: .*claim window must be from 1 s to 10 min/, "alive for $_", node => 11, alive_for => "interval '$_'")
   foreach '0', '-1 s', '999 ms', '11 min', '1000 years', '12000 mon -360000 days 5 s';
+like(answer('intruder', "SELECT clock FROM snowflake_internal.registry_read('default', 11, '$guess', '$_')"), qr/ERROR: .*claim window must be from 1 s to 10 min/, "a window of $_")
+  foreach '0', '-1 s', '999 ms', '11 min', '1000 years';
 refused(qr/ERROR: .*port of a claim's holder must be from 0 to 65535, not $_/, "port $_", node => 11, port => $_) foreach -1, 65536, 2147483647;
 refused(qr/ERROR: .*claim names a place that is too long/, "a $_ of 5000 bytes", node => 11, $_ => q{repeat('x', 5000)}, read_group => q{'default'})
   foreach qw(registry_group host data_directory);
@@ -250,6 +341,13 @@ refused(qr/ERROR: .*granted_until of a claim cannot (go back|lie so far ahead)/,
 refused(qr/ERROR: .*generation of a claim cannot be followed/, "generation $_", node => 11, generation => $_) foreach -1, 0, '(-9223372036854775808)', 9223372036854775807;
 refused(qr/^f$/, "expected generation $_", node => 11, expected => $_, generation => 9223372036854775807) foreach -1, '(-9223372036854775808)', 9223372036854775806;
 refused(qr/ERROR: .*invalid snowflake layout/, 'no layout', registry_group => q{'none'}, node => 0, layout => q{'nonsense'}, form => "'$_'") foreach qw(claim release assertion);
+
+like(answer($registry->value('current_user'), qq{SELECT "Our ids".snowflake_registry_repair('default', 20, '$_')}), qr/ERROR: .*granted_until of a claim must be a time from 1970 on/, "a repair up to $_")
+  foreach '1969-12-31', '-infinity', 'infinity';
+
+# Months count as 30 days in a window, and as they are where it is added to a time.
+is(answer('intruder', written(node => 12, alive_for => q{interval '11 mon -330 days 10 s'})), 't', 'alive for months, and for days less');
+is($registry->claim(12, q{alive_until < now() + interval '11 s'}), 't', 'alive for months, and for days less: no longer than the window');
 
 # What is for people only may be wrong, but is shown as it should be.
 foreach my $since ('(-9223372036854775808)', 9223372036854775807)
@@ -285,6 +383,9 @@ $registry->safe_psql('postgres', q{SELECT snowflake_registry_repair('spoilt', no
 is($registry->value(q{string_agg(state, ',' ORDER BY node) FROM snowflake_claims WHERE registry_group = 'spoilt' AND node IN (0, 1)}), 'free,free', 'spoilt rows: repaired');
 like(answer($registry->value('current_user'), q{SELECT "Our ids".snowflake_registry_repair('spoilt', 2, now())}), qr/cannot repair the claim of a living holder/, 'spoilt rows: a holder that lived for ever');
 is($registry->claim(2, q{alive_until < now() + interval '11 min'}, 'spoilt'), 't', 'spoilt rows: nobody lives for ever');
+$registry->safe_psql('postgres', q{UPDATE snowflake_internal.registry_claim SET alive_until = 'infinity' WHERE registry_group = 'spoilt' AND node = 2});
+$registry->safe_psql('postgres', 'VACUUM FULL snowflake_internal.registry_claim');
+is(answer('keeper', "SELECT round(unsettled / 1e6) FROM snowflake_internal.registry_read('default', 99, '$guess', '1s')"), 600, 'spoilt rows: their holders are waited for, but not for ever');
 renews('spoilt rows');
 $registry->safe_psql('postgres', q{DELETE FROM snowflake_internal.registry_claim WHERE registry_group = 'spoilt'});
 $registry->settle;
@@ -371,11 +472,12 @@ my $other = '6' x 32;
 my $far = q{r.clock + 3000000000};
 
 $registry->safe_psql('postgres', 'SELECT snowflake_registry_settle()');
-is(answer('intruder', written(node => 8, alive_for => q{interval '10 min'})), 't', 'a settled registry: a number is claimed');
+is(answer('intruder', written(node => $_, alive_for => q{interval '10 min'})), 't', 'a settled registry: a number is claimed') foreach 8, 10;
+is(answer('intruder', written(node => 10, form => q{'release'})), 't', 'a settled registry: a number is given back');
 $registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at + 1e17');
-is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'an unsettled registry: a number is claimed');
-is($registry->value(q{string_agg(node || ' ' || is_doubtful, ', ' ORDER BY node) FROM snowflake_internal.registry_claim WHERE node IN (8, 9)}),
-	'8 false, 9 true', 'which of them may be another\'s');
+is(answer('intruder', written(node => $_, alive_for => q{interval '10 min'})), 't', 'an unsettled registry: a number is claimed') foreach 9, 10;
+is($registry->value(q{string_agg(node || ' ' || is_doubtful, ', ' ORDER BY node) FROM snowflake_internal.registry_claim WHERE node IN (8, 9, 10)}),
+	'8 false, 9 true, 10 true', 'which of them may be another\'s');
 like(answer('keeper', written(node => 8, form => q{'assertion'}, me => "'$other'", granted_until => $far)),
 	qr/claim of a living holder cannot be changed by others/, 'what is known: others say no more than its own time would');
 is(answer('keeper', written(node => 9, form => q{'assertion'}, me => "'$other'", granted_until => $far)), 't', 'what was forgotten: its holder tells all');
@@ -384,7 +486,10 @@ is(answer('intruder', written(node => 9, form => q{'release'}, granted_until => 
 is($registry->claim(9, "granted_until = '$told'"), 't', 'which takes nothing back');
 is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'it is renewed');
 is($registry->claim(9, "granted_until >= '$told'"), 't', 'above that');
+is(answer('keeper', written(node => 9, form => q{'assertion'}, me => "'$other'", granted_until => 'r.granted_until + 100000000')), 't', 'its holder tells all after that, too');
 $registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at - 1e17');
+like(answer('keeper', written(node => 9, form => q{'assertion'}, me => "'$other'", granted_until => 'r.granted_until + 100000000')),
+	qr/claim of a living holder cannot be changed by others/, 'but not when all were heard');
 is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'it is renewed by a settled registry');
 is($registry->value('is_doubtful FROM snowflake_internal.registry_claim WHERE node = 9'), 'f', 'when all were heard, it is known');
 
