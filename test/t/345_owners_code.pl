@@ -206,6 +206,11 @@ like($server->safe_psql('game', q{SELECT snowflake_internal.does_more('snowflake
 	snowflake_internal.does_more('snowflake_migrate_internal.document_ids(regclass,name)'::regprocedure),
 	snowflake_internal.does_more('snowflake_timestamp(bigint)'::regprocedure), snowflake_internal.does_more('snowflake_nextval()'::regprocedure)}),
 	qr/^t\|t\|f\|f$/, 'functions of the extension: which are trusted');
+# Built-in ones that call what their arguments name, or cast as these' owners say; views may use those that return sets.
+is($server->safe_psql('game', q{SELECT f FROM unnest('{row_to_json(record),array_to_json(anyarray),to_json(anyelement),to_jsonb(anyelement),
+	"json_build_object(\"any\")","jsonb_build_array(\"any\")",json_agg(anyelement),"jsonb_object_agg(\"any\",\"any\")","jsonb_populate_record(anyelement,jsonb)",
+	"table_to_xml(regclass,boolean,boolean,text)","query_to_xml(text,boolean,boolean,text)","domain_in(cstring,oid,integer)","ts_rewrite(tsquery,text)",ts_stat(text),
+	"generate_series(bigint,bigint)"}'::regprocedure[]) AS f WHERE NOT (snowflake_internal.does_more(f) OR snowflake_internal.does_as_types_say(f))}), '', 'built-in functions that are not trusted');
 
 # A database's owner can change how literals are read.
 $server->safe_psql('postgres', 'ALTER DATABASE game SET standard_conforming_strings = off');
@@ -327,12 +332,59 @@ refused($_, audit => "SELECT * FROM snowflake_audit('$_', 'id')") foreach qw(mal
 refused('mallory.ids, read-only', audit => q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.ids', 'id')});
 refused('mallory.ids, repeatable read', audit => q{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM snowflake_audit('mallory.ids', 'id')});
 allowed("audit, a view that casts to a type of PostgreSQL's own", $superuser, q{SELECT * FROM snowflake_audit('shop.all_shades', 'id')});
+refused('mallory.plain, repeatable read', audit => q{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 allowed('audit, a plain table', $superuser, q{SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 prepare_as('mallory', 'CREATE TABLE mallory.checked (id bigint CHECK (mallory.good(id)), CHECK (mallory.good())); INSERT INTO mallory.checked VALUES (1)');
 allowed("audit, a table with CHECKs, constraint_exclusion = $_", $superuser, "SET constraint_exclusion = $_; SELECT * FROM snowflake_audit('mallory.checked', 'id')")
   foreach qw(off partition on);
 allowed('audit, a plain table, read-only', $superuser, q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 allowed('audit, with rights of its own', 'app', q{SELECT * FROM snowflake_audit('mallory.few', 'id')});
+
+# In a superuser's function that others may call.
+$server->safe_psql('game', q{
+	CREATE FUNCTION shop.audit(regclass) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT count(*) FROM snowflake_audit($1, 'id') $$;
+	GRANT USAGE ON SCHEMA shop TO app});
+watch();
+like((run_as('app', q{SELECT shop.audit('mallory.ids')}))[1], qr/code of role mallory would run with the rights of role \Q$superuser\E/, 'audit in a function of a superuser: is refused');
+is(deeds(), 0, 'audit in a function of a superuser: nothing of mallory\'s runs');
+
+# What a superuser has made of mallory's, and the other way round.
+prepare_as('mallory', q{
+	CREATE FUNCTION mallory.compare(bigint, bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN btint8cmp($1, $2); END $$;
+	CREATE FUNCTION mallory.difference(bigint, bigint) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN 0; END $$});
+$server->safe_psql('game', q{
+	CREATE OPERATOR CLASS shop.ops FOR TYPE bigint USING btree AS
+		OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 mallory.compare(bigint, bigint);
+	CREATE DOMAIN shop.domain AS mallory.number;
+	CREATE DOMAIN shop.array AS mallory.number[];
+	CREATE TYPE shop.row AS (number mallory.number);
+	CREATE TYPE shop.range AS RANGE (subtype = mallory.number);
+	CREATE TYPE shop.differs AS RANGE (subtype = bigint, subtype_diff = mallory.difference);
+	CREATE DOMAIN shop.checked AS bigint CHECK (VALUE::mallory.number IS NOT NULL);
+	CREATE FOREIGN DATA WRAPPER nowhere;
+	CREATE SERVER trusted FOREIGN DATA WRAPPER nowhere;
+	GRANT USAGE ON FOREIGN SERVER trusted TO mallory;
+	CREATE SERVER others FOREIGN DATA WRAPPER nowhere;
+	ALTER SERVER others OWNER TO mallory;
+	CREATE FOREIGN TABLE shop.far (id bigint) SERVER others});
+prepare_as('mallory', q{CREATE FOREIGN TABLE mallory.far (id bigint) SERVER trusted});
+refused($_, audit => "SELECT * FROM snowflake_audit('$_', 'id')") foreach qw(mallory.far shop.far);
+foreach my $index ('id shop.ops', map { "(NULL::shop.$_ IS NULL)" } qw(domain array row range differs checked))
+{
+	prepare_as('mallory', "CREATE TABLE mallory.indexed (id bigint); CREATE INDEX ON mallory.indexed ($index)");
+	refused("index ($index)", audit => q{SELECT * FROM snowflake_audit('mallory.indexed', 'id')});
+	prepare_as('mallory', 'DROP TABLE mallory.indexed');
+}
+prepare_as('mallory', 'CREATE TABLE mallory.keyed (id bigint) PARTITION BY LIST ((mallory.good(id)))');
+refused('partition key', audit => q{SELECT * FROM snowflake_audit('mallory.keyed', 'id')});
+
+# A role that has nothing but one of these.
+foreach my $object ('FUNCTION shop.audit(regclass)', 'OPERATOR shop.- (int[], int)', 'SERVER trusted')
+{
+	$server->safe_psql('game', "CREATE ROLE nobody; ALTER $object OWNER TO nobody");
+	is($server->safe_psql('game', q{SELECT snowflake_internal.has_foreign_objects(ARRAY['nobody'::regrole::oid])}), 't', "a role that has $object");
+	$server->safe_psql('game', 'REASSIGN OWNED BY nobody TO CURRENT_USER; DROP ROLE nobody');
+}
 
 # Where a table can't be locked, code could be added between the look and the query.
 $server->safe_psql('game', 'CREATE ROLE reader');
@@ -382,7 +434,19 @@ $holding->query_safe('CREATE INDEX ON mallory.attached ((mallory.good())); COMMI
 $looking->query('SELECT 1');
 like($looking->{stderr}, qr/code of role mallory would run/, 'partition that is attached meanwhile: is refused');
 is(deeds(), 0, 'partition that is attached meanwhile: nothing of mallory\'s runs');
-$_->quit foreach $attaching, $holding, $looking;
+$_->quit foreach $attaching, $holding;
+
+# Another table that takes the name of one that is to be locked.
+my $renaming = $server->background_psql('game', on_error_stop => 0, extra_params => [ '--username=mallory' ]);
+
+$renaming->query_safe('BEGIN; ALTER TABLE mallory.plain RENAME TO renamed; CREATE TABLE mallory.plain (id bigint)');
+$looking->{stderr} = '';
+$looking->query_until(qr/looking/, "\\echo looking\nSELECT * FROM snowflake_audit('mallory.plain', 'id');\n");
+wait_for_lock('mallory.plain', '^ShareUpdate');
+$renaming->query_safe('COMMIT');
+$looking->query('SELECT 1');
+like($looking->{stderr}, qr/table mallory.plain was renamed while it was to be locked/, 'table that is renamed meanwhile: is refused');
+$_->quit foreach $renaming, $looking;
 
 # Declaring: the expression is tried.
 refused('declaration', 'declare_reference' => q{SELECT snowflake_migrate.declare_reference('mallory.ids', 'id', 'shop.orders', 'id > 0')});
@@ -440,6 +504,8 @@ my %target_plants = (
 	'domain' => 'ALTER TABLE t ALTER rank TYPE mallory.number',
 	'domain without a CHECK yet' => 'CREATE DOMAIN mallory.plain_number AS int; ALTER TABLE t ALTER rank TYPE mallory.plain_number',
 	'type with a cast' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red'},
+	'partition key of a parent' => 'CREATE TABLE mallory.parent (LIKE t) PARTITION BY LIST ((mallory.good(id)));
+		ALTER TABLE mallory.parent ATTACH PARTITION t FOR VALUES IN (true)',
 	'referring table' => 'CREATE TABLE mallory.refers (id bigint REFERENCES t); CREATE INDEX ON mallory.refers ((mallory.good()))',
 );
 my %source_plants = (
@@ -456,7 +522,7 @@ foreach my $place (sort(keys %target_plants, keys %source_plants))
 	prepare_as('mallory', ($target_plants{$place} // $source_plants{$place}) =~ s/\bt\b/realm.heroes/gr);
 	refused($place, check => $check, 'dry run' => merge_call(', dry_run => true'), merge => merge_call());
 	$server->safe_psql('game', q{SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE; DROP DOMAIN IF EXISTS mallory.plain_number;
-		DROP TABLE IF EXISTS mallory.refers; DROP VIEW IF EXISTS mallory.seen});
+		DROP TABLE IF EXISTS mallory.refers, mallory.parent; DROP VIEW IF EXISTS mallory.seen});
 }
 
 # Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
