@@ -145,6 +145,13 @@ foreach my $attack (
 	refused('merger', $attack, $attack, qr/permission denied/);
 }
 
+# Every table with rows about runs that such a role can write has all three triggers, also for a replica.
+is($server->safe_psql('game', q{SELECT c.oid::regclass FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'run'
+	WHERE c.relnamespace IN ('snowflake_migrate'::regnamespace, 'snowflake_migrate_internal'::regnamespace) AND c.relkind = 'r'
+		AND has_table_privilege('merger', c.oid, 'INSERT, UPDATE, DELETE')
+		AND (SELECT count(*) FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgfoid = 'snowflake_migrate_internal.own_rows'::regproc AND t.tgenabled = 'A') < 3}),
+	'', 'no table about runs is open to others');
+
 # A plan with a condition of the merger's own, who can write it; his own run is all that it reaches.
 does('merger', 'writes into his plan', "INSERT INTO snowflake_migrate_internal.plan_references VALUES ($run, 1, 9, 'place', 1, 'trap.spring()', NULL, false, 'keep', true)");
 foreach my $role ('postgres', 'other')
@@ -181,15 +188,24 @@ is(victims(), '', 'nobody has run the view');
 
 # A map to which something was added before it goes over to a superuser: in the transaction that makes it.
 does('merger', 'has types', q{
-	CREATE TYPE trap.mood AS (x int); CREATE DOMAIN trap.dom AS int;
+	CREATE TYPE trap.mood AS (x int); CREATE DOMAIN trap.dom AS int; CREATE DOMAIN trap.moody AS trap.mood; CREATE TYPE trap.map AS (source int, action "char");
 	CREATE FUNCTION trap.mood_as_text(trap.mood) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.spring(); RETURN 'c'; END $$;
 	CREATE FUNCTION trap.doms_as_text(trap.dom[]) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.spring(); RETURN 'c'; END $$;
 	CREATE CAST (trap.mood AS text) WITH FUNCTION trap.mood_as_text(trap.mood) AS IMPLICIT;
 	CREATE CAST (trap.dom[] AS text) WITH FUNCTION trap.doms_as_text(trap.dom[]) AS IMPLICIT});
+$server->safe_psql('game', q{CREATE OPERATOR CLASS trap.ops FOR TYPE int USING btree AS
+		OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(int, int);
+	ALTER OPERATOR CLASS trap.ops USING btree OWNER TO merger});
 my %added = (
 	'a rule' => 'CREATE RULE trap AS ON INSERT TO %1$s.map_1 DO ALSO SELECT trap.spring()',
 	'a trigger' => 'CREATE TRIGGER trap BEFORE UPDATE ON %1$s.map_1 FOR EACH ROW EXECUTE FUNCTION trap.fire()',
 	'a policy' => 'CREATE POLICY trap ON %1$s.map_1 USING (trap.spring())',
+	'row security for its owner' => 'ALTER TABLE %1$s.map_1 FORCE ROW LEVEL SECURITY',
+	'a type' => 'ALTER TABLE %1$s.map_1 OF trap.map',
+	'no log' => 'ALTER TABLE %1$s.map_1 SET UNLOGGED',
+	'a parent' => 'CREATE TABLE trap.parent (source int, action "char"); ALTER TABLE %1$s.map_1 INHERIT trap.parent',
+	'an operator class' => 'CREATE INDEX ON %1$s.map_1 (source trap.ops)',
+	'an expression for partitions' => 'CREATE TABLE %1$s.map (source int, action "char") PARTITION BY LIST ((source = 1 AND trap.still()))',
 	'row security' => 'ALTER TABLE %1$s.map_1 ENABLE ROW LEVEL SECURITY',
 	'a child' => 'CREATE TABLE trap.child () INHERITS (%1$s.map_1)',
 	'a default' => 'ALTER TABLE %1$s.map_1 ALTER COLUMN source SET DEFAULT trap.spring()::int',
@@ -221,10 +237,19 @@ foreach my $what (sort keys %added)
 		like($err, qr/the maps of merge 5000 are not as they were made/, "with $what, it does not");
 	}
 }
+# With rights that he gave before, to everybody or one: nobody has more than to read.
+does('merger', 'gives rights on maps that go over', q{BEGIN; CREATE SCHEMA snowflake_merge_5002; CREATE TABLE snowflake_merge_5002.map_1 (source int, action "char");
+	GRANT ALL ON SCHEMA snowflake_merge_5002 TO PUBLIC, other; GRANT ALL ON snowflake_merge_5002.map_1 TO PUBLIC, other; SELECT snowflake_migrate_internal.seal(5002); COMMIT});
+is($server->safe_psql('game', q{SELECT r.rolname FROM pg_roles AS r WHERE r.rolname IN ('merger', 'other', 'support')
+	AND (has_schema_privilege(r.oid, 'snowflake_merge_5002', 'CREATE') OR has_table_privilege(r.oid, 'snowflake_merge_5002.map_1', 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER'))}),
+	'', 'they are gone');
+# A superuser's table, but in a schema of his, where he can put another in its place.
+$server->safe_psql('game', 'CREATE SCHEMA snowflake_merge_5003 AUTHORIZATION merger; CREATE TABLE snowflake_merge_5003.map_1 (source int)');
+is($server->safe_psql('game', q{SELECT snowflake_migrate_internal.is_safe_map('snowflake_merge_5003.map_1')}), 'f', 'a map in a schema of his is not read');
 my (undef, $later) = as('merger', q{CREATE SCHEMA snowflake_merge_5001; CREATE TABLE snowflake_merge_5001.map_1 (source int, action "char");
 	SELECT snowflake_migrate_internal.seal(5001); SELECT rolsuper FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner WHERE c.oid = 'snowflake_merge_5001.map_1'::regclass});
 like($later, qr/^f$/m, 'nor in another transaction');
-$server->safe_psql('game', 'DROP SCHEMA IF EXISTS snowflake_merge_5001 CASCADE; DROP TABLE IF EXISTS trap.child; TRUNCATE trap.log');
+$server->safe_psql('game', 'DROP SCHEMA IF EXISTS snowflake_merge_5001, snowflake_merge_5002, snowflake_merge_5003 CASCADE; DROP TABLE IF EXISTS trap.child; TRUNCATE trap.log');
 
 # Maps that go over though no merge has made them.  Whoever reads them runs no cast of the merger's, and what is wrong with one, or
 # with the numbers of a run, is in the way of nobody who reads the others.
@@ -249,6 +274,7 @@ my %sealed = (
 	sealed('a new key of his type', 'source int, o1 bigint, n1 trap.mood, action "char"', q{1, 1, ROW (1), 'c'}) => '1|(1)',
 	sealed('an old key of his type', 'source int, o1 trap.mood, n1 bigint, action "char"', q{1, ROW (1), 1, 'c'}) => '(1)|1',
 	sealed('keys of arrays of his domain', 'source int, o1 trap.dom[], n1 trap.dom[], action "char"', q{1, '{1}', '{2}', 'c'}) => '{1}|{2}',
+	sealed('keys of a domain of his type', 'source int, o1 trap.moody, n1 trap.moody, action "char"', q{1, ROW (1), ROW (2), 'c'}) => '(1)|(2)',
 	sealed('no old key', 'source int, n1 int, action "char"', q{1, 1, 'c'}) => '',
 	sealed('no action', 'source int, o1 int, n1 int', '1, 1, 1') => '');
 
@@ -265,6 +291,8 @@ foreach my $role ('support', $server->safe_psql('postgres', 'SELECT current_user
 	is($out, 3, "$role: the map of a merge");
 }
 is(victims(), '', 'nobody has run a cast');
+is($server->safe_psql('game', q{SELECT a.attrelid::regclass, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN pg_type AS t ON t.oid = a.atttypid
+	WHERE c.relnamespace::regnamespace::text ~ '^snowflake_merge_' AND t.typnamespace = 'trap'::regnamespace AND a.attstattarget IS DISTINCT FROM 0}), '', 'ANALYZE leaves such keys alone');
 $server->safe_psql('game', 'GRANT SELECT ON snowflake_migrate.progress TO support');
 foreach my $numbers (q{9000000000000000000, 1, '100000 years'}, q{-9223372036854775808, 9223372036854775807, '-1 us'},
 	q{9223372036854775807, -9223372036854775808, '178000000 years -2147483648 days'}, q{0, 0, '0'})
@@ -288,7 +316,7 @@ is($server->safe_psql('game', "SELECT attstattarget FROM pg_attribute WHERE attr
 is(victims(), '', 'nobody has run the cast');
 
 # Declarations.  Whoever may write them leaves his name there, whatever he writes.
-does('merger', 'declares', q{UPDATE snowflake_migrate.declared_references SET condition = 'trap.spring()', declared_by = 'postgres'});
+does('merger', 'declares', q{SET session_replication_role = replica; UPDATE snowflake_migrate.declared_references SET condition = 'trap.spring()', declared_by = 'postgres'});
 is($server->safe_psql('game', 'SELECT declared_by FROM snowflake_migrate.declared_references'), 'merger', 'a declaration that is changed is of the role that changes it');
 
 my $superuser = $server->safe_psql('postgres', 'SELECT current_user');
@@ -313,7 +341,7 @@ $server->safe_psql('game', 'CREATE SCHEMA south; CREATE TABLE south.mail (LIKE w
 	GRANT USAGE ON SCHEMA south TO merger, other; GRANT SELECT ON ALL TABLES IN SCHEMA south TO merger, other;');
 declared_is_refused('a condition');
 $server->safe_psql('game', q{UPDATE snowflake_migrate.declared_references SET condition = $$kind = 'hero'$$, declared_by = current_user});
-does('merger', 'declares a rank', q{INSERT INTO snowflake_migrate.declared_policies VALUES ('realm.heroes', 'heroes_place_key', 'rerank', 'trap.spring()', 'postgres')
+does('merger', 'declares a rank', q{SET session_replication_role = replica; INSERT INTO snowflake_migrate.declared_policies VALUES ('realm.heroes', 'heroes_place_key', 'rerank', 'trap.spring()', 'postgres')
 	ON CONFLICT (relation, constraint_name) DO UPDATE SET argument = excluded.argument});
 declared_is_refused('the argument of a policy');
 is(victims(), '', 'nobody has run what was declared');
