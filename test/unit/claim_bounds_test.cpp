@@ -80,6 +80,9 @@ TEST(ClaimBounds, leave_nothing_to_a_claim_that_is_not_known)
 	claim.granted_until_us = now_us;
 	EXPECT_FALSE(is_possible(claim));
 	claim = {};
+	claim.since_us = now_us;
+	EXPECT_FALSE(is_possible(claim));
+	claim = {};
 	claim.holder.nonce[0] = 'a';
 	EXPECT_FALSE(is_possible(claim));
 	claim = {};
