@@ -117,6 +117,7 @@ my @planted = (
 	[ 'a number that is an array', 'read', returns(generation => 'bigint[]'), row(%known, generation => 'ARRAY[1]::bigint[]') ],
 	[ 'a text that is binary', 'read', returns(host => 'bytea'), row(%known, host => "'h'::bytea") ],
 	[ 'a claim without a fence', 'read', returns(), row(%known, granted_until => 'NULL') ],
+	[ 'a claim without a host', 'read', returns(), row(%known, host => 'NULL') ],
 	[ 'a fence without a claim', 'read', returns(), row(granted_until => $now) ],
 	[ 'a holder without a claim', 'read', returns(), row(holder => 'me') ],
 	[ 'a negative clock', 'read', returns(), row(clock => -1) ],
@@ -153,6 +154,41 @@ foreach my $case (@planted)
 	is($server->held, 7, "$name: the claim goes on without");
 }
 $server->take_in_the_end(100);
+
+# A commit that is confirmed is there after a crash, and a transaction is what a write needs, whatever the role's settings say.
+foreach my $commit (qw(off local remote_write))
+{
+	$registry->safe_psql('postgres', "ALTER ROLE keeper SET synchronous_commit = $commit; ALTER ROLE keeper SET default_transaction_isolation = 'serializable'");
+
+	my $take_away = plant('write', 'boolean', q{BEGIN RAISE EXCEPTION 'commit is %, % and read-only is %',
+		current_setting('synchronous_commit'), current_setting('transaction_isolation'), current_setting('transaction_read_only'); END}, 'plpgsql');
+
+	# Over a new connection.
+	$server->reload;
+	wait_until("synchronous_commit = $commit: the keeper has written", sub { $server->stat('problem') =~ /^commit is / });
+	is($server->stat('problem'), 'commit is on, read committed and read-only is off', "synchronous_commit = $commit: the keeper sets what it needs");
+	$take_away->();
+	is($server->held, 7, "synchronous_commit = $commit: the claim goes on");
+}
+$registry->safe_psql('postgres', 'ALTER ROLE keeper RESET synchronous_commit; ALTER ROLE keeper RESET default_transaction_isolation');
+
+# What became of a release is not known where the registry's server is being stopped, and nothing where it was busy: the keeper
+# tries again.
+foreach my $state (qw(57P01 55P03))
+{
+	$registry->safe_psql('postgres', 'CREATE SEQUENCE public.released; GRANT USAGE ON SEQUENCE public.released TO keeper');
+
+	my $take_away = plant('write', 'boolean', qq{BEGIN
+		IF form = 'release' AND nextval('public.released') = 1 THEN RAISE EXCEPTION 'planted' USING ERRCODE = '$state'; END IF;
+		RETURN snowflake_internal.true_registry_write(\$1, \$2, \$3, \$4, \$5, \$6, \$7, \$8, \$9, \$10, \$11, \$12, \$13, \$14); END}, 'plpgsql');
+
+	$server->stop;
+	is($registry->claim(7, 'state'), 'free', "a release that fails with $state: the keeper tries again");
+	$take_away->();
+	$registry->safe_psql('postgres', 'DROP SEQUENCE public.released');
+	$server->start;
+	is($server->held, 7, "a release that fails with $state: the number is claimed again");
+}
 
 # One number that can't be read among others: any other will do.
 my $list = 'TABLE (node bigint, granted_until bigint, freed bigint, free boolean)';
