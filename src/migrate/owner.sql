@@ -165,11 +165,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted_type(oid)
 	IS 'for snowflake_migrate.merge()''s own use: whether a superuser answers for a type';
 
 /*
- * What in the schema of a run is not as make_maps() made it, or null: whoever owns it could have added what others
- * would run when they read it.
+ * What in the schema of a run is not as make_maps() made it in this transaction, or null: whoever owns it could have
+ * added what others would run when they read it.
  */
 CREATE FUNCTION snowflake_migrate_internal.odd_in_maps(schema regnamespace) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 	WITH made AS MATERIALIZED (
 		SELECT c.*, n.nspowner
@@ -180,6 +180,17 @@ AS $$
 	FROM pg_depend AS d
 	WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = odd_in_maps.schema
 		AND d.classid NOT IN ('pg_class'::regclass, 'pg_default_acl'::regclass)
+	UNION ALL
+	/*
+	 * Of a table that others see, another session could add something that is not seen here: what it commits later, or
+	 * has since an older snapshot.  That its type belongs to a table is written when it is created, and never again.
+	 */
+	SELECT pg_describe_object('pg_class'::regclass, c.oid, 0)
+	FROM made AS c
+	WHERE c.relkind IN ('r', 'p') AND NOT EXISTS (
+			SELECT FROM pg_depend AS d
+			WHERE d.classid = 'pg_type'::regclass AND d.objid = c.reltype AND d.deptype = 'i'
+				AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.xmin = pg_current_xact_id()::xid)
 	UNION ALL
 	SELECT pg_describe_object('pg_class'::regclass, c.oid, 0)
 	FROM made AS c
@@ -230,8 +241,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.odd_in_maps(regnamespace)
 	IS 'for snowflake_migrate.merge()''s own use: what in a run''s schema is not as it was made';
 
 /*
- * Gives the schema of a run and its maps to a superuser, and rights on them to the role that made them.  As it was made
- * in this same transaction, nobody else can change it meanwhile.
+ * Gives the schema of a run and its maps to a superuser, and rights on them to the role that made them.  As they were
+ * made in this same transaction, nobody else can change them meanwhile.
  *
  * Anybody may call this, about a run of anybody: all that it does is to take maps away from who made them.
  */
@@ -248,7 +259,8 @@ BEGIN
 	SELECT n.oid, r.rolname INTO schema, merger
 		FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
 		WHERE n.nspname = 'snowflake_merge_' || run_ AND NOT r.rolsuper
-			AND n.xmin = pg_current_xact_id()::xid;
+		/* Nobody renames it. */
+		FOR UPDATE OF n;
 	IF NOT FOUND THEN
 		RETURN;
 	END IF;

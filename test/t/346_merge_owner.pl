@@ -246,10 +246,30 @@ is($server->safe_psql('game', q{SELECT r.rolname FROM pg_roles AS r WHERE r.roln
 # A superuser's table, but in a schema of his, where he can put another in its place.
 $server->safe_psql('game', 'CREATE SCHEMA snowflake_merge_5003 AUTHORIZATION merger; CREATE TABLE snowflake_merge_5003.map_1 (source int)');
 is($server->safe_psql('game', q{SELECT snowflake_migrate_internal.is_safe_map('snowflake_merge_5003.map_1')}), 'f', 'a map in a schema of his is not read');
-my (undef, $later) = as('merger', q{CREATE SCHEMA snowflake_merge_5001; CREATE TABLE snowflake_merge_5001.map_1 (source int, action "char");
-	SELECT snowflake_migrate_internal.seal(5001); SELECT rolsuper FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner WHERE c.oid = 'snowflake_merge_5001.map_1'::regclass});
-like($later, qr/^f$/m, 'nor in another transaction');
-$server->safe_psql('game', 'DROP SCHEMA IF EXISTS snowflake_merge_5001, snowflake_merge_5002, snowflake_merge_5003 CASCADE; DROP TABLE IF EXISTS trap.child; TRUNCATE trap.log');
+# Tables that others saw before: another session can add an index that seal() does not see.
+foreach my $older ('SELECT 1', 'GRANT USAGE ON SCHEMA snowflake_merge_5001 TO PUBLIC', 'GRANT SELECT ON snowflake_merge_5001.former_1 TO PUBLIC',
+	'ALTER SCHEMA snowflake_merge_5001 RENAME TO gone; CREATE SCHEMA snowflake_merge_5001; ALTER TABLE gone.former_1 SET SCHEMA snowflake_merge_5001')
+{
+	does('merger', 'makes tables', 'CREATE SCHEMA snowflake_merge_5001; CREATE TABLE snowflake_merge_5001.former_1 (x bigint)');
+	refused('merger', "tables of another transaction, after $older", "BEGIN; $older; SELECT snowflake_migrate_internal.seal(5001); COMMIT", qr/the maps of merge 5001 are not as they were made/);
+	is($server->safe_psql('game', q{SELECT relowner::regrole FROM pg_class WHERE relname = 'former_1' AND relnamespace = 'snowflake_merge_5001'::regnamespace}), 'merger', 'they stay his');
+	does('merger', 'drops them', 'DROP SCHEMA snowflake_merge_5001 CASCADE; DROP SCHEMA IF EXISTS gone');
+}
+foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
+{
+	does('merger', 'makes tables', 'CREATE SCHEMA snowflake_merge_5001; CREATE TABLE snowflake_merge_5001.former_1 (x bigint)');
+	my ($sealing, $adding) = map { $server->background_psql('game', on_error_stop => 0, extra_params => [ '-U', 'merger' ]) } 1 .. 2;
+	$sealing->query_safe("BEGIN ISOLATION LEVEL $isolation; GRANT USAGE ON SCHEMA snowflake_merge_5001 TO PUBLIC");
+	$adding->query_safe('BEGIN; CREATE INDEX ON snowflake_merge_5001.former_1 ((trap.still()))');
+	$sealing->query_until(qr/sealing/, "\\echo sealing\nSELECT snowflake_migrate_internal.seal(5001);\n");
+	$adding->query_safe('SELECT pg_sleep(0.5); COMMIT');
+	$sealing->query('COMMIT');
+	is($server->safe_psql('game', q{SELECT relowner::regrole FROM pg_class WHERE oid = 'snowflake_merge_5001.former_1'::regclass}), 'merger',
+		"$isolation: a table with another session's index does not go over");
+	$_->quit foreach $sealing, $adding;
+	$server->safe_psql('game', 'DROP SCHEMA snowflake_merge_5001 CASCADE');
+}
+$server->safe_psql('game', 'DROP SCHEMA IF EXISTS snowflake_merge_5002, snowflake_merge_5003 CASCADE; DROP TABLE IF EXISTS trap.child; TRUNCATE trap.log');
 
 # Maps that go over though no merge has made them.  Whoever reads them runs no cast of the merger's, and what is wrong with one, or
 # with the numbers of a run, is in the way of nobody who reads the others.
