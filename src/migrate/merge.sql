@@ -8,6 +8,9 @@
  *
  * The transaction's settings: nothing on the search path that somebody else could have put there, rows that row
  * security hides are an error, and triggers do not fire where the right is there to say so.
+ *
+ * Procedures that commit, and what they call first, set the search path themselves.  The types of their variables are
+ * looked up before they do, so they name the schema.
  */
 
 /*
@@ -44,7 +47,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
 DECLARE
-	run_row record;
+	run_row pg_catalog.record;
 BEGIN
 	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 	PERFORM set_config('row_security', 'off', true), set_config('jit', 'off', true);
@@ -474,10 +477,10 @@ LANGUAGE plpgsql
 AS $$
 #variable_conflict use_variable
 DECLARE
-	started timestamptz := pg_catalog.clock_timestamp();
-	state text;
+	started pg_catalog.timestamptz := pg_catalog.clock_timestamp();
+	state pg_catalog.text;
 	proved boolean;
-	report jsonb;
+	report pg_catalog.jsonb;
 BEGIN
 	run := snowflake_migrate_internal.start(sources, target, nodes, batch_size, dry_run IS TRUE, run);
 	IF dry_run IS NOT TRUE THEN

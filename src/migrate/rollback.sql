@@ -367,7 +367,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
 DECLARE
-	changed text[];
+	changed pg_catalog.text[];
 BEGIN
 	IF snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}') = 'rolling back' THEN
 		/* What came since it was interrupted. */

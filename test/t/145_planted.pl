@@ -270,10 +270,11 @@ my $node = 500;
 
 sub use_of
 {
-	my ($schema) = @_;
+	my ($schema, $path) = @_;
 
+	$path //= $schema;
 	$node++;
-	return "SET client_min_messages = warning; SET search_path = $schema;" . ($use =~ s/SNOWFLAKE_SCHEMA/$schema/r =~ s/NODE/$node/gr);
+	return "SET client_min_messages = warning; SET search_path = $path;" . ($use =~ s/SNOWFLAKE_SCHEMA/$schema/r =~ s/NODE/$node/gr);
 }
 
 is(runs_nothing('all of it is used', use_of('public')), '', 'all of it is used');
@@ -322,6 +323,48 @@ is($server->safe_psql('mine', "SELECT current_setting('standard_conforming_strin
 is(runs_nothing('with other settings', use_of('ids')), '', 'with other settings, all of it can be used');
 is($server->safe_psql('mine', $outcome), $as_usual, 'with other settings, a merge does the same');
 owner_does(join '; ', map { "ALTER DATABASE mine RESET $_" } sort keys %parsing);
+
+# A search path of the database's on which all types have others before them.
+my $types_of_calls = 'regclass|name|text|bigint|int|timestamptz|jsonb|interval';
+
+sub with_exact_types
+{
+	my ($sql) = @_;
+	my %names = (bigint => 'int8', int => 'int4');
+
+	$sql =~ s/(?<!:)\b(text|timestamptz|jsonb)\b(?= UNIQUE| DEFAULT|[,)])/pg_catalog.$1/g;
+	$sql =~ s/::($types_of_calls)\b/'::pg_catalog.' . ($names{$1} \/\/ $1)/ge;
+	return $sql;
+}
+
+owner_does(q{
+	SET search_path = pg_catalog;
+	CREATE SCHEMA nearer;
+	GRANT USAGE ON SCHEMA nearer TO PUBLIC;
+	CREATE FUNCTION nearer.trap(name text) RETURNS bool LANGUAGE plpgsql AS $f$ BEGIN RAISE WARNING 'PLANTED type %', name; RETURN true; END $f$;
+	DO $do$
+	DECLARE
+		t record;
+	BEGIN
+		FOR t IN SELECT typname, oid::regtype AS type, typtype FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype IN ('b', 'p') AND typname <> '"char"' LOOP
+			BEGIN
+				EXECUTE format('CREATE DOMAIN nearer.%I AS %s CHECK (nearer.trap(%L))', t.typname, CASE WHEN t.typtype = 'p' THEN 'pg_catalog.int4'::regtype ELSE t.type END, t.typname);
+			EXCEPTION WHEN duplicate_object THEN
+				NULL;
+			END;
+		END LOOP;
+	END
+	$do$;
+	ALTER DATABASE mine SET search_path = nearer, pg_catalog});
+cmp_ok($server->safe_psql('mine', 'SELECT pg_catalog.count(*) FROM pg_catalog.pg_type WHERE typnamespace OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_catalog.=) \'nearer\')'),
+	'>', 100, 'types');
+(undef, undef, $careless) = $server->psql('mine', 'SELECT 1::text');
+like($careless // '', qr/PLANTED type text/, 'a careless cast is caught');
+my $errors = runs_nothing('with other types', with_exact_types(use_of('ids', 'nearer, pg_catalog, ids')) =~ s/SET search_path = pg_catalog;/SET search_path = nearer, pg_catalog, ids;/r);
+is($errors, '', 'with other types before those of PostgreSQL, all of it can be used');
+is($server->safe_psql('mine', "SET search_path = pg_catalog; $outcome"), $as_usual, 'with other types, a merge does the same');
+$server->safe_psql('mine', 'SET search_path = pg_catalog; DROP SCHEMA nearer CASCADE');
+owner_does('ALTER DATABASE mine RESET search_path');
 
 # In a schema of its own, as doc/security.md recommends, its owner can plant nothing.
 $server->safe_psql('postgres', 'CREATE DATABASE mine_too OWNER owner');
