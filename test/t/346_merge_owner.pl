@@ -6,6 +6,7 @@ use strict;
 use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
+use Snowflake::Documentation qw(sql_like);
 use Snowflake::Server;
 use Test::More;
 
@@ -164,6 +165,14 @@ foreach my $role ('postgres', 'other')
 		refused($superuser, $call, $call, qr/merge $run belongs to role merger\n.*HINT: +Connect as that role/s);
 	}
 }
+# Nor a query that is made of his plan, which doc/merging.md has people run.
+foreach my $role ($server->safe_psql('postgres', 'SELECT current_user'), 'other')
+{
+	my $become = sql_like('doc/merging.md', qr/AS become\n/) =~ s/run = 5/run = $run/r =~ s/camelot[.]players/west.heroes/r =~ s/\\gset.*/\\gset\nSELECT * FROM (:become) AS become/sr;
+
+	refused($role, "the query for a row's way", $become, qr/merge $run belongs to role merger/);
+}
+refused('merger', 'a query for rows of a run that is not there', 'SELECT snowflake_migrate_internal.rows(99999, 1, 1)', qr/merge 99999 does not exist/);
 is(victims(), '', 'nobody has run what the merger wrote');
 does('merger', 'proves his run', "SELECT count(*) FROM snowflake_migrate.verify($run)");
 is(victims(), 'merger as merger', 'but himself');
