@@ -73,6 +73,10 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_table', MESSAGE = format('tables of merge %s no longer exist', run_),
 			HINT = 'The merge can be neither continued nor taken back.';
 	END IF;
+	/* A run that is done needs none to be continued. */
+	IF run_row.state <> 'done' THEN
+		PERFORM snowflake_migrate_internal.refuse_maps(run_);
+	END IF;
 	PERFORM snowflake_migrate_internal.refuse_code(run_);
 	IF has_parameter_privilege('session_replication_role', 'SET') THEN
 		PERFORM set_config('session_replication_role', 'replica', true);

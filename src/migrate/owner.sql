@@ -7,7 +7,8 @@
  * - a run is continued, proved and taken back by the role that began it (refuse_other);
  * - rows about a run are written by that role alone (own_rows);
  * - when the maps are made, they go over to a superuser, in the transaction that made them (seal): from then on nobody
- *   can put anything else in their place.  Only such maps are read by others than their owner.
+ *   can put anything else in their place.  Only such maps are read by others than their owner, and maps of anybody
+ *   else by none (refuse_maps).
  * - a declared expression is run by the role that declared it, or where a superuser did (refuse_declared).
  */
 
@@ -35,6 +36,48 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_other(bigint, name)
 	IS 'for snowflake_migrate.merge()''s own use: an error where a run is another role''s';
+
+/*
+ * Raises an error where the maps of a run are neither its role's nor a superuser's, or its schema is not: somebody else
+ * could have listed rows there that the run did not bring, and put others in their place at any time.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_maps(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	run_row record;
+	odd record;
+BEGIN
+	SELECT r.*, to_regnamespace('snowflake_merge_' || run_) AS schema INTO STRICT run_row
+		FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+	IF run_row.mapped_at IS NOT NULL
+		AND NOT EXISTS (SELECT FROM pg_namespace AS n WHERE n.oid = run_row.schema) THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_schema_name',
+			MESSAGE = format('the maps of merge %s do not exist', run_),
+			DETAIL = format('There is no schema "%s".', 'snowflake_merge_' || run_);
+	END IF;
+	SELECT pg_describe_object(x.class, x.oid, 0) AS object, r.rolname INTO odd
+		FROM (
+				SELECT 'pg_namespace'::regclass AS class, n.oid, n.nspowner AS owner
+				FROM pg_namespace AS n WHERE n.oid = run_row.schema
+				UNION ALL
+				SELECT 'pg_class'::regclass, c.oid, c.relowner
+				FROM pg_class AS c WHERE c.relnamespace = run_row.schema
+			) AS x
+			JOIN pg_roles AS r ON r.oid = x.owner
+		WHERE NOT r.rolsuper AND r.rolname <> run_row.merged_by
+		ORDER BY x.class DESC, x.oid
+		LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = format('the maps of merge %s are not as they were made', run_),
+			DETAIL = format('Role %I owns %s.', odd.rolname, odd.object),
+			HINT = 'Without its maps, a merge can be neither continued nor taken back.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_maps(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where the maps of a run are somebody else''s';
 
 /* Raises an error where an expression was declared by a role that is neither the current one nor a superuser. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_declared(declared_by name, relation regclass, object text)

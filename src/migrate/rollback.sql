@@ -374,6 +374,7 @@ BEGIN
 		PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 		RETURN;
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_maps(run_);
 	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 	PERFORM snowflake_migrate_internal.refuse_ranks(run_);

@@ -571,6 +571,7 @@ BEGIN
 			HINT = 'See snowflake_migrate.runs.';
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
+	PERFORM snowflake_migrate_internal.refuse_maps(run_);
 	RETURN (
 		SELECT snowflake_migrate_internal.with_generated(t.relation,
 			format('SELECT %s FROM %s',

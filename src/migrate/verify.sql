@@ -465,6 +465,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s is %s', run_row.run, run_row.state);
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_maps(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_code(run_row.run);
 	/* These hash whole tables, as CREATE INDEX sorts them. */
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);

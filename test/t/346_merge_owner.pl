@@ -427,6 +427,30 @@ like($warned, qr/WARNING: +map of merge $strange is not shown\nDETAIL: +The curr
 $server->safe_psql('game', join '; ', map { 'ALTER DATABASE game RESET ' . s/ .*//r } @settings);
 does('merger', 'takes it back without them', "CALL snowflake_migrate.rollback($strange)");
 is($server->safe_psql('game', 'SELECT id, name, place FROM realm.heroes; SELECT * FROM realm.mail'), '1|Ann|1', 'the target is as before');
+# The maps of a run were dropped, and somebody who may create schemas makes others, which list rows that the run did not bring.
+$server->safe_psql('game', 'CREATE ROLE stranger LOGIN; GRANT CREATE ON DATABASE game TO stranger;
+	CREATE SCHEMA place; CREATE SCHEMA north; GRANT USAGE ON SCHEMA place, north TO merger; CREATE TABLE place.logs (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), k text); CREATE TABLE north.logs (LIKE place.logs);
+	GRANT SELECT, INSERT, UPDATE, DELETE ON place.logs, north.logs TO merger');
+foreach my $role ($superuser, 'merger')
+{
+	$node++;
+	$server->safe_psql('game', q{TRUNCATE place.logs, north.logs; INSERT INTO place.logs VALUES (11, 'precious'); INSERT INTO north.logs VALUES (1, 'merged')});
+	my $lost = does($role, 'merges logs', "CALL snowflake_migrate.merge('{north}', 'place', '{$node}') \\gset\nSELECT :run");
+	my @calls = ("SELECT * FROM snowflake_migrate.verify($lost)", "CALL snowflake_migrate.rollback($lost)", "CALL snowflake_migrate.rollback($lost, force => true)",
+		"SELECT snowflake_migrate_internal.rows($lost, 1, 1)");
+	my $columns = '(no int, source int, o1 bigint, n1 bigint, action "char")';
+
+	$server->safe_psql('game', "DROP SCHEMA snowflake_merge_$lost CASCADE");
+	refused($role, "$_, without maps", $_, qr/the maps of merge $lost do not exist/) foreach @calls;
+	does($role, 'continues it', "CALL snowflake_migrate.merge('{north}', 'place', '{$node}')");
+	does('stranger', 'makes other maps', "CREATE SCHEMA snowflake_merge_$lost; CREATE TABLE snowflake_merge_$lost.map_1 $columns;
+		INSERT INTO snowflake_merge_$lost.map_1 VALUES (1, 1, 1, 11, 'c'); GRANT USAGE ON SCHEMA snowflake_merge_$lost TO PUBLIC; GRANT ALL ON snowflake_merge_$lost.map_1 TO PUBLIC");
+	refused($role, "$_, with a stranger's maps", $_, qr/the maps of merge $lost are not as they were made.*Role stranger owns schema snowflake_merge_$lost/s) foreach @calls;
+	$server->safe_psql('game', "ALTER SCHEMA snowflake_merge_$lost OWNER TO CURRENT_USER");
+	refused($role, "$_, with a stranger's map", $_, qr/Role stranger owns table snowflake_merge_$lost.map_1/) foreach @calls;
+	is($server->safe_psql('game', 'SELECT id FROM place.logs WHERE id = 11'), 11, "$role: what the run did not bring is there");
+	$server->safe_psql('game', "DELETE FROM snowflake_migrate.runs WHERE run = $lost; DROP SCHEMA snowflake_merge_$lost CASCADE");
+}
 is(victims(), '', 'nobody has run anything');
 
 done_testing();
