@@ -281,10 +281,10 @@ DECLARE
 BEGIN
 	PERFORM snowflake_migrate_internal.check_arguments(sources, target);
 	BEGIN
-		INSERT INTO snowflake_migrate.runs AS r (sources, target, nodes, state, batch_size, started_at)
-			VALUES (sources, target, snowflake_migrate_internal.unused_nodes(cardinality(sources)), 'dry run', 1,
-					clock_timestamp())
-			RETURNING r.run INTO run_;
+		run_ := snowflake_migrate_internal.new_run_with_schema();
+		INSERT INTO snowflake_migrate.runs (run, sources, target, nodes, state, batch_size, started_at)
+			VALUES (run_, sources, target, snowflake_migrate_internal.unused_nodes(cardinality(sources)), 'dry run', 1,
+					clock_timestamp());
 		PERFORM snowflake_migrate_internal.plan(run_, sources, target);
 		found_ := ARRAY(SELECT f FROM snowflake_migrate_internal.check_run(run_) AS f);
 		RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the check is rolled back';

@@ -526,7 +526,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.resolve_step(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the maps of tables that refer to each other';
 
-/* Makes all maps of a run, and adds to its report what stands in the way. */
+/* Makes all maps of a run in its schema, and adds to its report what stands in the way. */
 CREATE FUNCTION snowflake_migrate_internal.make_maps(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -538,7 +538,6 @@ DECLARE
 BEGIN
 	/* These sort and hash whole tables, as CREATE INDEX does. */
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
-	EXECUTE format('CREATE SCHEMA %I', 'snowflake_merge_' || run_);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		CREATE TABLE {map} (no int NOT NULL, source int NOT NULL, o1 bigint NOT NULL, n1 bigint, action "char" NOT NULL)
 			PARTITION BY LIST (no)

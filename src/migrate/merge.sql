@@ -154,8 +154,9 @@ BEGIN
 				'if these are other rows, give the schema another name.';
 	END IF;
 	PERFORM snowflake_migrate_internal.check_nodes(sources_, nodes_);
-	INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at)
-		VALUES (sources_, target_, nodes_, 'copying', batch_size_, clock_timestamp()) RETURNING run INTO run_;
+	run_ := snowflake_migrate_internal.new_run_with_schema();
+	INSERT INTO snowflake_migrate.runs (run, sources, target, nodes, state, batch_size, started_at)
+		VALUES (run_, sources_, target_, nodes_, 'copying', batch_size_, clock_timestamp());
 	INSERT INTO snowflake_migrate.nodes (node, run, source)
 		SELECT u.node, run_, u.source FROM unnest(nodes_, sources_) AS u (node, source);
 	RETURN run_;

@@ -29,6 +29,40 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.new_run()
 	IS 'for snowflake_migrate.merge()''s own use: the number of a new run';
 
+/*
+ * The number of a new run whose schema is created with it.  Whoever may create schemas could hold up one of that name,
+ * by a transaction that he leaves open, and of the next numbers too: such a number is given up at once, and with each
+ * of them the next is drawn from so many more that he would have to know which.
+ */
+CREATE FUNCTION snowflake_migrate_internal.new_run_with_schema() RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '10ms'
+AS $$
+DECLARE
+	run bigint;
+BEGIN
+	FOR try IN 0 .. 9 LOOP
+		PERFORM nextval('snowflake_migrate_internal.run_number')
+			FROM generate_series(1, floor(random() * 4 ^ try)::int);
+		run := snowflake_migrate_internal.new_run();
+		BEGIN
+			EXECUTE format('CREATE SCHEMA %I', 'snowflake_merge_' || run);
+			RETURN run;
+		EXCEPTION
+			WHEN lock_not_available OR duplicate_schema OR unique_violation THEN
+				NULL;
+			/* check_rights() says so. */
+			WHEN insufficient_privilege THEN
+				RETURN run;
+		END;
+	END LOOP;
+	RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'could not create a schema for the maps of a merge',
+		DETAIL = format('Another session has created schema "%s", and not committed.', 'snowflake_merge_' || run),
+		HINT = 'Find it in pg_stat_activity. REVOKE CREATE ON DATABASE keeps its role from this.';
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.new_run_with_schema()
+	IS 'for snowflake_migrate.merge()''s own use: the number of a new run, with its schema';
+
 CREATE TABLE snowflake_migrate.runs (
 	run bigint PRIMARY KEY DEFAULT snowflake_migrate_internal.new_run(),
 	sources name[] NOT NULL,

@@ -451,6 +451,22 @@ foreach my $role ($superuser, 'merger')
 	is($server->safe_psql('game', 'SELECT id FROM place.logs WHERE id = 11'), 11, "$role: what the run did not bring is there");
 	$server->safe_psql('game', "DELETE FROM snowflake_migrate.runs WHERE run = $lost; DROP SCHEMA snowflake_merge_$lost CASCADE");
 }
+# Whoever may create schemas holds up no run by those of the next runs' names.
+my $squatter = $server->background_psql('game', extra_params => [ '-U', 'stranger' ]);
+my $last = $server->safe_psql('game', 'SELECT last_value FROM snowflake_migrate_internal.run_number');
+$squatter->query_safe('BEGIN; ' . join ';', map { "CREATE SCHEMA snowflake_merge_$_" } $last + 1 .. $last + 100);
+foreach my $role ($superuser, 'merger')
+{
+	$node++;
+	does($role, 'checks beside uncommitted schemas', "SET statement_timeout = '60s'; SELECT * FROM snowflake_migrate.check('{north}', 'place')");
+	my $beside = does($role, 'merges beside uncommitted schemas', "SET statement_timeout = '60s'; CALL snowflake_migrate.merge('{north}', 'place', '{$node}') \\gset\nSELECT :run");
+	does($role, 'takes it back', "CALL snowflake_migrate.rollback($beside)");
+}
+$squatter->query_safe('COMMIT');
+$node++;
+my $passed = does('merger', 'merges beside committed schemas', "CALL snowflake_migrate.merge('{north}', 'place', '{$node}') \\gset\nSELECT :run");
+does('merger', 'takes it back', "CALL snowflake_migrate.rollback($passed)");
+$squatter->quit;
 is(victims(), '', 'nobody has run anything');
 
 done_testing();
