@@ -654,7 +654,7 @@ AS $$
 			SELECT f.confrelid
 			FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
 				JOIN pg_constraint AS f ON f.contype = 'f' AND f.conrelid = c.member AND c.attnum = ANY (f.conkey)),
-		'{}', false) AS d
+		'{}') AS d
 	UNION ALL
 	SELECT o.* FROM snowflake_migrate_internal.adopt_overload_blockers(tables, columns) AS o
 $$;

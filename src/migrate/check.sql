@@ -133,11 +133,11 @@ AS $$ SELECT has_sequence_privilege(sequence, 'UPDATE') AND has_sequence_privile
 COMMENT ON FUNCTION snowflake_migrate_internal.can_set(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller may set a sequence';
 
-/* An expression for what names the row s in a report: its key, or all of it. */
+/* An expression for what names the row s in a report: its key, or all of it; a cast could be its table's owner's. */
 CREATE FUNCTION snowflake_migrate_internal.row_text(key name[]) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE cardinality(key) WHEN 0 THEN 'left(s::text, 100)'
+	SELECT CASE cardinality(key) WHEN 0 THEN 'left(ROW (s.*)::text, 100)'
 			ELSE snowflake_migrate_internal.key_text('s.@', key) END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[])

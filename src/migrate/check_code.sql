@@ -39,6 +39,60 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_relations(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the relations that a run reads and writes to';
 
 /*
+ * The columns whose values a run casts, by their types' owners' casts: those that are merged, keys, what refers to
+ * others (cast_columns); and those that no default is taken for, as all sources have them (given_columns).
+ */
+CREATE FUNCTION snowflake_migrate_internal.run_columns(
+	run_ bigint,
+	OUT cast_columns snowflake_internal.table_column[],
+	OUT given_columns snowflake_internal.table_column[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH merged AS MATERIALIZED (
+		SELECT t.no, t.relation::oid AS oid FROM snowflake_migrate_internal.merged_tables(run_) AS t
+	),
+	stored AS MATERIALIZED (
+		SELECT m.no, m.oid, a.attname AS name
+		FROM merged AS m JOIN pg_attribute AS a ON a.attrelid = m.oid AND a.attnum > 0 AND NOT a.attisdropped
+	)
+	SELECT
+		ARRAY(
+			SELECT (c.oid, c.name)::snowflake_internal.table_column FROM stored AS c
+			UNION
+			SELECT (s.relation::oid, c.name)::snowflake_internal.table_column
+			FROM snowflake_migrate_internal.plan_sources AS s JOIN stored AS c ON c.no = s.no
+			WHERE s.run = run_
+			UNION
+			SELECT (t.relation::oid, k.name)::snowflake_internal.table_column
+			FROM snowflake_migrate_internal.plan_tables AS t, unnest(t.key) AS k (name)
+			WHERE t.run = run_
+			UNION
+			SELECT (t.relation::oid, r.name)::snowflake_internal.table_column
+			FROM snowflake_migrate_internal.plan_references AS r
+				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			WHERE r.run = run_
+			UNION
+			SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
+			FROM pg_constraint AS f
+				CROSS JOIN LATERAL (VALUES (f.conrelid, f.conkey), (f.confrelid, f.confkey)) AS k (relation, columns)
+				JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attnum = ANY (k.columns)
+			WHERE f.contype = 'f'
+				AND (coalesce(pg_partition_root(f.conrelid), f.conrelid) IN (SELECT m.oid FROM merged AS m)
+					 OR coalesce(pg_partition_root(f.confrelid), f.confrelid) IN (SELECT m.oid FROM merged AS m))),
+		ARRAY(
+			SELECT (c.oid, c.name)::snowflake_internal.table_column
+			FROM stored AS c
+			WHERE NOT EXISTS (
+				SELECT
+				FROM snowflake_migrate_internal.plan_sources AS s
+					LEFT JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = c.name
+						AND a.attnum > 0 AND NOT a.attisdropped
+				WHERE s.run = run_ AND s.no = c.no AND a.attnum IS NULL))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the columns whose values a run casts, and those that it is given';
+
+/*
  * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for
  * a lock, foreign keys may be added: it looks until nothing is.
  */
@@ -53,7 +107,9 @@ BEGIN
 	LOOP
 		SELECT r.read, r.written INTO relations FROM snowflake_migrate_internal.run_relations(run_) AS r;
 		EXIT WHEN relations.read = seen_read AND relations.written = seen_written;
-		PERFORM snowflake_internal.refuse_dangerous_code(relations.read, relations.written, true);
+		PERFORM snowflake_internal.refuse_dangerous_code(relations.read, relations.written,
+				c.cast_columns, c.given_columns)
+			FROM snowflake_migrate_internal.run_columns(run_) AS c;
 		seen_read := relations.read;
 		seen_written := relations.written;
 	END LOOP;
@@ -80,8 +136,13 @@ BEGIN
 			FROM snowflake_migrate_internal.run_relations(run_) AS r;
 		EXIT WHEN NOT caller.is_superuser OR (relations.read = seen_read AND relations.written = seen_written);
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, d.relation::text, d.object, d.problem,
-				advice => d.advice)
-			FROM snowflake_internal.dangerous_code(relations.read, relations.written, true) AS d;
+				advice => concat_ws(' ', d.advice, CASE
+					WHEN NOT has_table_privilege(d.owner, 'snowflake_migrate.runs', 'INSERT')
+					THEN format('Role %s needs the rights to merge: SELECT snowflake_migrate.grant_to(%L);',
+								d.owner, d.owner) END))
+			FROM snowflake_migrate_internal.run_columns(run_) AS c
+				CROSS JOIN LATERAL snowflake_internal.dangerous_code(
+					relations.read, relations.written, c.cast_columns, c.given_columns) AS d;
 		IF FOUND THEN
 			RETURN false;
 		END IF;
@@ -93,8 +154,9 @@ BEGIN
 				format('code of role %s would run with the rights of role %s: %s', c.owner, caller.role, c.code),
 				advice => format('Look at what it does, and make sure that you trust role %s.', c.owner))
 			FROM snowflake_internal.touched(relations.read, relations.written) AS t
-				CROSS JOIN LATERAL snowflake_internal.foreign_code(
-					t.touched, t.all_written, true, snowflake_internal.other_roles()) AS c
+				CROSS JOIN snowflake_migrate_internal.run_columns(run_) AS k
+				CROSS JOIN LATERAL snowflake_internal.foreign_code(t.touched, t.all_written,
+					k.cast_columns, k.given_columns, snowflake_internal.other_roles()) AS c
 			WHERE NOT c.is_possible;
 	END IF;
 	RETURN true;

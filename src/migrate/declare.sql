@@ -252,7 +252,7 @@ BEGIN
 	PERFORM FROM snowflake_migrate_internal.path(path);
 	IF condition IS NOT NULL THEN
 		/* To plan the query would run it. */
-		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', false);
+		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}');
 		EXECUTE format('SELECT (%s) IS TRUE FROM ONLY %s AS %I WHERE false', condition, relation,
 					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
 	END IF;
@@ -342,7 +342,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('argument of policy "%s" must not be empty', policy);
 	ELSIF policy = 'rerank' THEN
-		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation_::oid], '{}', false);
+		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation_::oid], '{}');
 		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, relation_,
 					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation_));
 	END IF;

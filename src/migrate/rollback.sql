@@ -104,7 +104,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit 
 AS $$
 	SELECT jsonb_build_object(
 		'child', snowflake_migrate_internal.only(child_),
-		'example', CASE WHEN k.key <> '{}' THEN snowflake_migrate_internal.key_text('x.@', k.key) ELSE 'x::text' END,
+		'example', CASE WHEN k.key <> '{}' THEN snowflake_migrate_internal.key_text('x.@', k.key)
+			ELSE 'ROW (x.*)::text' END,
 		'is_newer', CASE WHEN k.kind <> 'none' THEN snowflake_migrate_internal.fill($query$
 				NOT EXISTS (SELECT FROM {map} AS c WHERE c.action IN {actions} AND ({c.n#}) = ({x.@}))
 			$query$, snowflake_migrate_internal.names(run_, k.no) || jsonb_build_object('actions',

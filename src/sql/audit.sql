@@ -58,7 +58,7 @@ BEGIN
 			HINT = 'Give a column of the type bigint, integer or smallint.';
 	END IF;
 
-	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', false);
+	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}');
 
 	SELECT l.epoch, (2::numeric ^ (l.timestamp_bits + l.node_bits + l.sequence_bits) - 1)::bigint AS max_id
 		INTO layout FROM snowflake_internal.layout AS l;

@@ -44,9 +44,13 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_internal.other_roles() IS 'the roles that have less rights than the caller';
 
+/* A column of a table. */
+CREATE TYPE snowflake_internal.table_column AS (relation oid, name name);
+
 /*
  * What is touched with these relations: partitions and children, the tables over them, and what views and rules read;
- * and of these, where rows are stored or deleted (all_written).
+ * and of these, where rows are stored or deleted (all_written).  PostgreSQL passes over temporary children of other
+ * sessions.
  */
 CREATE FUNCTION snowflake_internal.touched(
 	read oid[],
@@ -71,7 +75,8 @@ BEGIN
 				SELECT w.oid, true FROM unnest(all_written) AS w (oid)
 				UNION ALL
 				SELECT i.inhrelid, i.inhparent = ANY (all_written)
-				FROM pg_inherits AS i WHERE i.inhparent = ANY (touched)
+				FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+				WHERE i.inhparent = ANY (touched) AND NOT pg_is_other_temp_schema(c.relnamespace)
 				UNION ALL
 				SELECT i.inhparent, i.inhrelid = ANY (all_written)
 				FROM pg_inherits AS i WHERE i.inhrelid = ANY (touched)
@@ -93,11 +98,12 @@ COMMENT ON FUNCTION snowflake_internal.touched(oid[], oid[]) IS 'what is touched
 
 /*
  * The expressions that are evaluated when these relations, as touched() gives them, are read, or written; as pg_depend
- * names them.
+ * names them.  given_columns: of these, all that is stored is given, in the table and in its partitions.
  */
 CREATE FUNCTION snowflake_internal.expressions(
 	touched oid[],
 	written oid[],
+	given_columns snowflake_internal.table_column[],
 	OUT relation oid,
 	OUT classid oid,
 	OUT objid oid,
@@ -111,10 +117,15 @@ BEGIN
 	FROM unnest(touched) AS t (oid) JOIN pg_constraint AS c ON c.conrelid = t.oid AND c.contype = 'c'
 	WHERE current_setting('constraint_exclusion') <> 'off' OR c.conrelid = ANY (written)
 	UNION ALL
-	/* A default is evaluated where a source lacks the column. */
 	SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
 	FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-	WHERE d.adrelid = ANY (touched) AND (a.attgenerated <> '' OR d.adrelid = ANY (written))
+	WHERE d.adrelid = ANY (touched)
+		AND (a.attgenerated <> ''
+			 OR (d.adrelid = ANY (written)
+				 AND ((coalesce(pg_partition_root(d.adrelid), d.adrelid), a.attname)
+						NOT IN (SELECT g.relation, g.name FROM unnest(given_columns) AS g)
+					  /* What a rule stores may leave out any column. */
+					  OR EXISTS (SELECT FROM pg_rewrite AS w WHERE w.ev_class = ANY (written) AND w.ev_type <> '1'))))
 	UNION ALL
 	SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
 	FROM pg_index AS i
@@ -143,7 +154,7 @@ BEGIN
 			 OR g.tgenabled = 'O' AND NOT has_parameter_privilege('session_replication_role', 'SET'));
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.expressions(oid[], oid[])
+COMMENT ON FUNCTION snowflake_internal.expressions(oid[], oid[], snowflake_internal.table_column[])
 	IS 'the expressions that are evaluated when relations are read or written';
 
 /*
@@ -209,28 +220,32 @@ COMMENT ON FUNCTION snowflake_internal.computed_types(text) IS 'the types of wha
 
 /*
  * Code of others, roles as other_roles() gives them, that would run when these relations, as touched() gives them, are
- * read, or written.  with_columns: values of all columns are cast.  Where values are cast, a type's owner can add a
- * cast, or a CHECK to a domain, at any time (is_possible); no lock is against that.
+ * read, or written.  cast_columns: columns whose values are cast; given_columns: see expressions().  Where values are
+ * cast, a type's owner can add a cast, or a CHECK to a domain, at any time (is_possible); no lock is against that.
+ * type: this type, where it is not a table's.
  *
  * In PL/pgSQL, as this is looked for in every transaction of a merge, and its plans are kept.
  */
 CREATE FUNCTION snowflake_internal.foreign_code(
 	touched oid[],
 	written oid[],
-	with_columns boolean,
+	cast_columns snowflake_internal.table_column[],
+	given_columns snowflake_internal.table_column[],
 	others oid[],
 	OUT relation regclass,
 	OUT object text,
 	OUT code text,
 	OUT owner regrole,
-	OUT is_possible boolean) RETURNS SETOF record
+	OUT is_possible boolean,
+	OUT type regtype) RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY
 	WITH RECURSIVE expression AS MATERIALIZED (
-		SELECT x.relation, x.classid, x.objid, x.tree FROM snowflake_internal.expressions(touched, written) AS x
+		SELECT x.relation, x.classid, x.objid, x.tree
+		FROM snowflake_internal.expressions(touched, written, given_columns) AS x
 	),
 	in_tree (relation, classid, objid, function) AS MATERIALIZED (
 		SELECT DISTINCT e.relation, e.classid, e.objid, m.ids[1]::oid
@@ -263,9 +278,8 @@ BEGIN
 		FROM casting AS c CROSS JOIN LATERAL snowflake_internal.computed_types(c.tree) AS t (oid)
 		UNION
 		SELECT a.attrelid, 'pg_class'::regclass, a.attrelid, a.attnum::int, a.atttypid, true
-		FROM pg_attribute AS a
-		WHERE with_columns AND a.attrelid = ANY (touched) AND a.attnum > 0 AND NOT a.attisdropped
-			AND a.atttypid >= 16384
+		FROM unnest(cast_columns) AS c JOIN pg_attribute AS a ON a.attrelid = c.relation AND a.attname = c.name
+		WHERE a.attnum > 0 AND NOT a.attisdropped AND a.atttypid >= 16384
 		UNION
 		/* A domain's CHECKs may cast. */
 		SELECT u.relation, u.classid, u.objid, u.attnum, n.type, u.is_cast OR y.typtype = 'd'
@@ -371,12 +385,16 @@ BEGIN
 			AND (y.typtype = 'd' OR (u.is_cast AND y.typtype <> 'm' AND y.typcategory <> 'A'))
 	)
 	SELECT c.relation::regclass, pg_describe_object(c.classid, c.objid, c.attnum),
-		pg_describe_object(c.code_class, c.code, 0), c.owner::regrole, bool_and(c.is_possible)
+		pg_describe_object(c.code_class, c.code, 0), c.owner::regrole, bool_and(c.is_possible),
+		(SELECT y.oid::regtype
+		 FROM pg_type AS y LEFT JOIN pg_class AS r ON r.oid = y.typrelid
+		 WHERE c.code_class = 'pg_type'::regclass AND y.oid = c.code AND (r.oid IS NULL OR r.relkind = 'c'))
 	FROM code AS c
 	GROUP BY c.relation, c.classid, c.objid, c.attnum, c.code_class, c.code, c.owner;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.foreign_code(oid[], oid[], boolean, oid[])
+COMMENT ON FUNCTION snowflake_internal.foreign_code(
+	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[], oid[])
 	IS 'other roles'' code that would run when relations are read or written';
 
 /*
@@ -465,11 +483,13 @@ COMMENT ON FUNCTION snowflake_internal.has_foreign_objects(oid[]) IS 'whether an
 CREATE FUNCTION snowflake_internal.dangerous_code(
 	read oid[],
 	written oid[],
-	with_columns boolean,
+	cast_columns snowflake_internal.table_column[] DEFAULT '{}',
+	given_columns snowflake_internal.table_column[] DEFAULT '{}',
 	OUT relation regclass,
 	OUT object text,
 	OUT problem text,
-	OUT advice text) RETURNS SETOF record
+	OUT advice text,
+	OUT owner regrole) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -495,9 +515,13 @@ BEGIN
 	RETURN QUERY
 		SELECT c.relation, c.object,
 			format('code of role %s would run with the rights of role %s: %s', c.owner, strongest.role, c.code),
-			format('Connect as role %s, or as one with rights on the tables that is no superuser. '
-					   'SET ROLE is not enough, as the code could go back.', c.owner)
-		FROM snowflake_internal.foreign_code(seen.touched, seen.all_written, with_columns, others) AS c
+			concat_ws(' ',
+				format('Connect as role %s, or as one with rights on the tables that is no superuser. '
+						   'SET ROLE is not enough, as the code could go back.', c.owner),
+				format('Or take the type over: ALTER TYPE %s OWNER TO %s;', c.type, strongest.role)),
+			c.owner
+		FROM snowflake_internal.foreign_code(
+			seen.touched, seen.all_written, cast_columns, given_columns, others) AS c
 		ORDER BY c.relation::text COLLATE "C", c.object COLLATE "C", c.code COLLATE "C";
 	IF FOUND THEN
 		RETURN;
@@ -508,7 +532,10 @@ BEGIN
 					   'if it was added meanwhile, as the table cannot be locked',
 				   c.relowner::regrole, strongest.role),
 			CASE WHEN pg_is_in_recovery() THEN 'Ask the primary, or connect as a role that is no superuser.'
-				ELSE format('Connect as role %s, or as a superuser without SET ROLE.', c.relowner::regrole) END
+				WHEN pg_is_other_temp_schema(c.relnamespace)
+					THEN format('Wait until the session that made it ends, or connect as role %s.', c.relowner::regrole)
+				ELSE format('Connect as role %s, or as a superuser without SET ROLE.', c.relowner::regrole) END,
+			c.relowner::regrole
 		FROM snowflake_internal.cannot_be_locked(seen.touched, others) AS t (oid)
 			JOIN pg_class AS c ON c.oid = t.oid
 		ORDER BY c.oid::regclass::text COLLATE "C";
@@ -519,7 +546,7 @@ BEGIN
 				format('code of role %s would run with the rights of role %s '
 						   'if it was added since the transaction began',
 					   c.relowner::regrole, strongest.role),
-				'Use a READ COMMITTED transaction.'
+				'Use a READ COMMITTED transaction.', NULL::regrole
 			FROM pg_class AS c
 			WHERE c.oid = ANY (seen.touched) AND c.relowner = ANY (others)
 			ORDER BY c.oid::regclass::text COLLATE "C"
@@ -527,11 +554,16 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.dangerous_code(oid[], oid[], boolean)
+COMMENT ON FUNCTION snowflake_internal.dangerous_code(
+	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[])
 	IS 'other roles'' code that would run with a superuser''s rights';
 
 /* Raises an error where there is such code. */
-CREATE FUNCTION snowflake_internal.refuse_dangerous_code(read oid[], written oid[], with_columns boolean) RETURNS void
+CREATE FUNCTION snowflake_internal.refuse_dangerous_code(
+	read oid[],
+	written oid[],
+	cast_columns snowflake_internal.table_column[] DEFAULT '{}',
+	given_columns snowflake_internal.table_column[] DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -542,7 +574,7 @@ BEGIN
 			min(d.advice) FILTER (WHERE d.n = 1)
 		INTO problems, first_advice
 		FROM (SELECT c.*, row_number() OVER () AS n
-			  FROM snowflake_internal.dangerous_code(read, written, with_columns) AS c
+			  FROM snowflake_internal.dangerous_code(read, written, cast_columns, given_columns) AS c
 			  LIMIT 20) AS d;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
@@ -552,5 +584,6 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.refuse_dangerous_code(oid[], oid[], boolean)
+COMMENT ON FUNCTION snowflake_internal.refuse_dangerous_code(
+	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[])
 	IS 'an error where other roles'' code would run with a superuser''s rights';

@@ -85,6 +85,10 @@ prepare_as('mallory', q{
 	CREATE CAST (mallory.color AS text) WITH FUNCTION mallory.to_text(mallory.color);
 	CREATE TYPE mallory.shade AS ENUM ('dark');
 	CREATE TYPE mallory.pair AS (n mallory.number);
+	CREATE TYPE mallory.digit AS ENUM ('1');
+	CREATE FUNCTION mallory.to_bigint(mallory.digit) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN PERFORM mallory.deed(); RETURN 1; END $$;
+	CREATE CAST (mallory.digit AS bigint) WITH FUNCTION mallory.to_bigint(mallory.digit) AS IMPLICIT;
 	GRANT USAGE ON SCHEMA mallory TO PUBLIC;
 });
 
@@ -448,6 +452,13 @@ $looking->query('SELECT 1');
 like($looking->{stderr}, qr/table mallory.plain was renamed while it was to be locked/, 'table that is renamed meanwhile: is refused');
 $_->quit foreach $renaming, $looking;
 
+# A temporary table of another session is passed over.
+my $temporary = $server->background_psql('game', on_error_stop => 1, extra_params => [ '--username=mallory' ]);
+
+$temporary->query_safe('CREATE TEMPORARY TABLE child () INHERITS (mallory.plain); CREATE INDEX ON child ((mallory.good()))');
+allowed("audit, a table with a temporary child of another session", $superuser, q{SELECT * FROM snowflake_audit('mallory.plain', 'id')});
+$temporary->quit;
+
 # Declaring: the expression is tried.
 refused('declaration', 'declare_reference' => q{SELECT snowflake_migrate.declare_reference('mallory.ids', 'id', 'shop.orders', 'id > 0')});
 prepare_as('mallory', 'CREATE UNIQUE INDEX ids_id ON mallory.ids (id)');
@@ -506,6 +517,9 @@ my %target_plants = (
 	'type with a cast' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red'},
 	'partition key of a parent' => 'CREATE TABLE mallory.parent (LIKE t) PARTITION BY LIST ((mallory.good(id)));
 		ALTER TABLE mallory.parent ATTACH PARTITION t FOR VALUES IN (true)',
+	'default of a column that one source lacks' => 'ALTER TABLE t ADD COLUMN planted boolean; ALTER TABLE west.heroes ADD COLUMN planted boolean;
+		ALTER TABLE t ALTER planted SET DEFAULT mallory.deed(); CREATE RULE planted AS ON DELETE TO realm.items DO ALSO INSERT INTO t (name) VALUES (NULL)',
+	'cast of a referring column' => q{CREATE TABLE mallory.refers (id mallory.digit REFERENCES t)},
 	'referring table' => 'CREATE TABLE mallory.refers (id bigint REFERENCES t); CREATE INDEX ON mallory.refers ((mallory.good()))',
 );
 my %source_plants = (
@@ -524,6 +538,45 @@ foreach my $place (sort(keys %target_plants, keys %source_plants))
 	$server->safe_psql('game', q{SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE; DROP DOMAIN IF EXISTS mallory.plain_number;
 		DROP TABLE IF EXISTS mallory.refers, mallory.parent; DROP VIEW IF EXISTS mallory.seen});
 }
+
+# What is not evaluated is not refused: types and defaults that no row passes through.
+world('mallory');
+prepare_as('mallory', q{
+	CREATE TABLE realm.more (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval(), color mallory.color);
+	CREATE TABLE realm.ignored (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval(), color mallory.color);
+	CREATE TABLE mallory.refers (id bigint REFERENCES realm.heroes, color mallory.color);
+	ALTER TABLE realm.heroes ALTER name SET DEFAULT mallory.deed()::text;
+	ALTER TABLE west.heroes ADD COLUMN color mallory.color DEFAULT 'red';
+});
+$server->safe_psql('game', q{SELECT snowflake_migrate.declare_table('realm.ignored', 'ignore'),
+	snowflake_migrate.declare_table('realm.heroes', 'copy', ignored_columns => '{color}')});
+unlike(allowed('check, what is not evaluated', $superuser, $check), qr/code of role/, 'check, what is not evaluated: no code is found');
+my $plain_run = allowed('merge, what is not evaluated', $superuser, merge_call());
+allowed('verify, what is not evaluated', $superuser, "SELECT * FROM snowflake_migrate.verify($plain_run)");
+
+# Rows are told of as records: their owner could add a cast for his own table's.
+prepare_as('mallory', q{
+	INSERT INTO mallory.refers SELECT id FROM realm.heroes ORDER BY id DESC LIMIT 1;
+	CREATE FUNCTION mallory.to_text(mallory.refers) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM mallory.deed(); RETURN ''; END $$;
+	CREATE CAST (mallory.refers AS text) WITH FUNCTION mallory.to_text(mallory.refers);
+});
+watch();
+like((run_as($superuser, "CALL snowflake_migrate.rollback($plain_run)"))[1], qr/refer/, 'rollback, a newer reference: is refused');
+is(deeds(), 0, "rollback, a newer reference: nothing of mallory's runs");
+prepare_as('mallory', 'DROP TABLE mallory.refers CASCADE');
+allowed('rollback, what is not evaluated', $superuser, "CALL snowflake_migrate.rollback($plain_run)");
+world('mallory');
+prepare_as('mallory', q{
+	CREATE TABLE realm.notes (note varchar(3));
+	CREATE TABLE west.notes (note text);
+	INSERT INTO west.notes VALUES ('abcd');
+	CREATE FUNCTION mallory.to_text(west.notes) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM mallory.deed(); RETURN ''; END $$;
+	CREATE CAST (west.notes AS text) WITH FUNCTION mallory.to_text(west.notes);
+});
+watch();
+like((run_as($superuser, $check))[0], qr/^error \| realm.notes \| note /m, 'check, a row that does not fit: is told of');
+is(deeds(), 0, "check, a row that does not fit: nothing of mallory's runs");
+$server->safe_psql('game', 'SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE');
 
 # Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
 foreach my $place ('index of a constant', 'condition of an index', 'trigger', 'type with a cast', 'referring table')
@@ -545,10 +598,15 @@ prepare_as('app', q{
 });
 $server->safe_psql('game', q{SELECT snowflake_migrate.grant_to('merger')});
 ($out, $err) = run_as($superuser, $check);
-like($out, qr/^error \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role \Q$superuser\E: function app.is_good\(bigint\) \| Connect as/m,
+like($out, qr/^error \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role \Q$superuser\E: function app.is_good\(bigint\) \| Connect as .* Role app needs the rights to merge: SELECT snowflake_migrate.grant_to\('app'\);$/m,
 	'check, an application: says who has to connect');
 like(allowed('check, an application', 'merger', $check), qr/^warning \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role merger: function app.is_good\(bigint\)/m,
 	'check, an application: says whose code runs');
+# A type that the superuser has taken over can't be given casts by others.
+prepare_as('app', q{CREATE TYPE app.mood AS ENUM ('glad'); ALTER TABLE realm.heroes ADD COLUMN mood app.mood; ALTER TABLE west.heroes ADD COLUMN mood app.mood DEFAULT 'glad'});
+like((run_as($superuser, $check))[0], qr/^error \| realm.heroes \| column mood .*: type app.mood \| .* ALTER TYPE app.mood OWNER TO \Q$superuser\E;/m, 'check, a type: says how to take it over');
+$server->safe_psql('game', "ALTER TYPE app.mood OWNER TO $superuser");
+unlike((run_as($superuser, $check))[0], qr/app.mood/, 'check, a type that was taken over: is none of the application');
 my $run = allowed('merge, an application', 'merger', merge_call());
 
 like($run, qr/^\d+$/, 'merge, an application: is done');
