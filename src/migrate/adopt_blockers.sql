@@ -82,30 +82,63 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_grants(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: what grants the rights on a view again';
 
-/* What creates a view or a materialized view again, with what would go with it when it is dropped. */
+/*
+ * What creates a view or a materialized view again, with what would go with it when it is dropped.
+ *
+ * The query of another role's materialized view runs with that role's rights, as REFRESH has it, and not with those of
+ * who creates it: he may be a superuser.  So does what its indexes call.
+ */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT concat_ws(E'\n',
 		format('CREATE %s %s%s AS', k.kind, view, ' WITH (' || array_to_string(c.reloptions, ', ') || ')'),
-		CASE WHEN c.relkind = 'm' AND NOT c.relispopulated
+		CASE WHEN c.relkind = 'm' AND (k.is_others OR NOT c.relispopulated)
 			THEN rtrim(pg_get_viewdef(view), ';') || E'\n  WITH NO DATA;'
 			ELSE pg_get_viewdef(view) END,
+		CASE WHEN k.is_others THEN format('ALTER %s %s OWNER TO %s;', k.kind, view, c.relowner::regrole) END,
 		(SELECT string_agg(pg_get_indexdef(i.indexrelid) || ';', E'\n' ORDER BY i.indexrelid)
 		 FROM pg_index AS i WHERE i.indrelid = view),
 		(SELECT string_agg(pg_get_triggerdef(t.oid) || ';', E'\n' ORDER BY t.tgname)
 		 FROM pg_trigger AS t WHERE t.tgrelid = view),
 		(SELECT string_agg(pg_get_ruledef(r.oid), E'\n' ORDER BY r.rulename)
 		 FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_type <> '1'),
-		CASE WHEN c.relowner <> current_user::regrole
-			THEN format('ALTER %s %s OWNER TO %s;', k.kind, view, c.relowner::regrole) END,
 		snowflake_migrate_internal.adopt_grants(view),
-		format('COMMENT ON %s %s IS ', k.kind, view) || quote_literal(obj_description(view, 'pg_class')) || ';')
-	FROM pg_class AS c, LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END) AS k (kind)
+		format('COMMENT ON %s %s IS ', k.kind, view) || quote_literal(obj_description(view, 'pg_class')) || ';',
+		CASE WHEN c.relkind = 'm' AND k.is_others AND c.relispopulated THEN format('REFRESH %s %s;', k.kind, view) END)
+	FROM pg_class AS c,
+		LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END,
+					pg_get_userbyid(c.relowner) <> current_user) AS k (kind, is_others)
 	WHERE c.oid = view
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: what creates a view again';
+
+/*
+ * What creates a function or a procedure again, with the rights on it.  Another role's is created as that role: with
+ * SECURITY DEFINER, it would have the rights of who creates it, if only until it is given to its owner.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_function(function regprocedure) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT concat_ws(E'\n',
+		'SET ROLE ' || k.others || ';',
+		rtrim(pg_get_functiondef(function), E'\n') || ';',
+		CASE WHEN NOT EXISTS (SELECT FROM aclexplode(p.proacl) AS x WHERE x.grantee = 0)
+			AND p.proacl IS NOT NULL THEN format('REVOKE ALL ON ROUTINE %s FROM PUBLIC;', function) END,
+		(SELECT string_agg(format('GRANT EXECUTE ON ROUTINE %s TO %s%s;', function, x.grantee::regrole,
+								  CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' END),
+						   E'\n' ORDER BY x.grantee::regrole::text COLLATE "C")
+		 FROM aclexplode(p.proacl) AS x WHERE x.grantee NOT IN (0, p.proowner)),
+		format('COMMENT ON ROUTINE %s IS ', function) || quote_literal(obj_description(function, 'pg_proc')) || ';',
+		CASE WHEN k.others IS NOT NULL THEN 'RESET ROLE;' END)
+	FROM pg_proc AS p,
+		LATERAL (SELECT CASE WHEN pg_get_userbyid(p.proowner) <> current_user
+							THEN p.proowner::regrole::text END) AS k (others)
+	WHERE p.oid = function AND p.prokind <> 'a'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_function(regprocedure)
+	IS 'for snowflake_migrate.adopt()''s own use: what creates a function again';
 
 /* What creates a policy of row security again. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_policy(policy oid) RETURNS text
@@ -167,7 +200,7 @@ AS $$
 		WHEN 'pg_rewrite'::regclass THEN
 			pg_get_ruledef(object)
 		WHEN 'pg_proc'::regclass THEN
-			(SELECT pg_get_functiondef(p.oid) FROM pg_proc AS p WHERE p.oid = object AND p.prokind <> 'a')
+			snowflake_migrate_internal.adopt_function(object)
 		WHEN 'pg_trigger'::regclass THEN
 			(SELECT pg_get_triggerdef(t.oid) || ';' FROM pg_trigger AS t
 			 WHERE t.oid = object AND NOT t.tgisinternal AND t.tgparentid = 0)
@@ -303,8 +336,14 @@ AS $$
 	SELECT CASE WHEN o.level > 0 AND NOT k.is_added THEN 10 ELSE k.rank END,
 		CASE WHEN k.is_added THEN 0 ELSE o.level END,
 		o.root,
-		format(E'drop it before, %s it again after:\n%s',
-			   CASE WHEN k.is_added THEN 'add' ELSE 'create' END, d.definition),
+		format(E'drop it before, %s it again after%s:\n%s',
+			   CASE WHEN k.is_added THEN 'add' ELSE 'create' END,
+			   /* To add it evaluates it for each row, with what the table's owner has made of its columns by then. */
+			   (SELECT ', connected as role ' || c.relowner::regrole::text
+				FROM pg_attrdef AS e JOIN pg_class AS c ON c.oid = e.adrelid
+				WHERE o.classid = 'pg_attrdef'::regclass AND e.oid = o.objid
+					AND pg_get_userbyid(c.relowner) <> current_user),
+			   d.definition),
 		coalesce((SELECT format('generated column %I of table %s', a.attname, e.adrelid::regclass)
 				  FROM pg_attrdef AS e JOIN pg_attribute AS a ON a.attrelid = e.adrelid AND a.attnum = e.adnum
 				  WHERE o.classid = 'pg_attrdef'::regclass AND e.oid = o.objid),

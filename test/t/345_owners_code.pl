@@ -312,6 +312,45 @@ allowed('adopt, an application', 'app', q{SELECT * FROM snowflake_migrate.adopt(
 is($server->safe_psql('game', q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('app.orders'::regclass, 'app.items'::regclass) AND attnum > 0 AND atttypid = 'bigint'::regtype}),
 	3, 'adopt, an application: its columns are widened');
 
+# What the dry run advises to create again: another role's function does not become the superuser's, and nobody else gets a right on it;
+# nor does the query of another role's materialized view run.
+create_orders();
+prepare_as('mallory', q{
+	DROP TABLE mallory.notes;
+	CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders, next int GENERATED ALWAYS AS (order_id + 1) STORED); INSERT INTO mallory.notes VALUES (1);
+	CREATE FUNCTION mallory.count(int) RETURNS boolean LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC SELECT order_id FROM mallory.notes; SELECT mallory.deed(); END;
+	REVOKE ALL ON FUNCTION mallory.count(int) FROM PUBLIC; GRANT EXECUTE ON FUNCTION mallory.count(int) TO app; COMMENT ON FUNCTION mallory.count(int) IS 'counts';
+	CREATE PROCEDURE mallory.proceed() LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC SELECT order_id FROM mallory.notes; SELECT mallory.deed(); END;
+	CREATE MATERIALIZED VIEW mallory.noted AS SELECT order_id FROM mallory.notes WHERE mallory.deed();
+	CREATE INDEX ON mallory.noted ((mallory.good())); CREATE INDEX ON mallory.noted ((mallory.good(order_id)));
+	CREATE MATERIALIZED VIEW mallory.unnoted AS SELECT order_id FROM mallory.notes WITH NO DATA;
+});
+$server->safe_psql('game', 'CREATE FUNCTION shop.own() RETURNS int LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC SELECT id FROM shop.orders; END; REVOKE ALL ON FUNCTION shop.own() FROM PUBLIC');
+
+my $again_as = sub
+{
+	my ($role) = @_;
+
+	my ($commands, $errors) = run_as($superuser, qq{SELECT substr(action, strpos(action, E'\n') + 1) FROM snowflake_migrate.adopt('{shop.orders}', dry_run => true)
+		WHERE action ~ '^[^\n]* it again after} . ($role ? ", connected as role $role" : '') . q{:'});
+
+	is($errors, '', 'advice: a dry run');
+	return $commands;
+};
+my $definitions = q{SELECT oid::regprocedure, proowner::regrole, proacl, obj_description(oid) FROM pg_proc WHERE oid IN ('mallory.count(int)'::regprocedure, 'mallory.proceed'::regproc, 'shop.own'::regproc) ORDER BY 1;
+	SELECT oid::regclass, relowner::regrole, relispopulated FROM pg_class WHERE oid IN ('mallory.noted'::regclass, 'mallory.unnoted'::regclass) ORDER BY oid::regclass::text;
+	SELECT replace(indexdef, '(order_id)::bigint', 'order_id') FROM pg_indexes WHERE tablename = 'noted' ORDER BY 1};
+my $defined = $server->safe_psql('game', $definitions);
+my $again = $again_as->();
+
+is($again_as->('mallory'), 'ALTER TABLE mallory.notes ADD COLUMN next integer GENERATED ALWAYS AS ((order_id + 1)) STORED;', "advice: a column of another role's table is his to add again");
+$server->safe_psql('game', 'DROP FUNCTION mallory.count; DROP PROCEDURE mallory.proceed; DROP FUNCTION shop.own; DROP MATERIALIZED VIEW mallory.noted, mallory.unnoted; ALTER TABLE mallory.notes DROP COLUMN next');
+allowed('advice: adopt, when all of it is dropped', $superuser, q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
+allowed('advice: what creates it again', $superuser, $again);
+is($server->safe_psql('game', $definitions), $defined, 'advice: it is as it was');
+allowed("advice: mallory's calls", 'mallory', 'SELECT mallory.count(1); CALL mallory.proceed(); REFRESH MATERIALIZED VIEW mallory.noted');
+$server->safe_psql('game', 'DROP FUNCTION mallory.count; DROP PROCEDURE mallory.proceed; DROP FUNCTION shop.own; DROP MATERIALIZED VIEW mallory.noted, mallory.unnoted');
+
 # Looking at ids.
 prepare_as('mallory', q{
 	CREATE TABLE mallory.ids (id bigint);
