@@ -36,6 +36,11 @@ pass_over_silently(const Problem *)
 {
 }
 
+void
+keep_quiet(const char *)
+{
+}
+
 }  // namespace
 
 const Store *
@@ -67,6 +72,7 @@ fill_context(StoreContext *context)
 	context->auth_file = registry_auth_file_setting();
 	context->look_up = look_up;
 	context->pass_over = pass_over_silently;
+	context->tell_open = keep_quiet;
 	if (gethostname(me->host, sizeof(me->host)) != 0)
 		strlcpy(me->host, "unknown", sizeof(me->host));
 	me->host[sizeof(me->host) - 1] = '\0';

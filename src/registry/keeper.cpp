@@ -248,24 +248,45 @@ show_state(ClaimState state, const Grant &grant, const char *problem, const char
 		log_state(state, grant, problem);
 }
 
-/* StoreContext::pass_over().  The log is told of each once, as long as the keeper remembers it. */
-void
-pass_over(const Problem *problem)
+/* Was the log told of this before?  Of each once, as long as the keeper remembers it. */
+bool
+is_told(const char *text)
 {
 	static uint32 told[32];
 	static unsigned count;
 
-	const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(problem->text),
-								   static_cast<int>(strlen(problem->text)));
+	const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(text), static_cast<int>(strlen(text)));
 	const uint32 *end = told + std::min<size_t>(count, lengthof(told));
 
 	if (std::find<const uint32 *>(told, end, hash) != end)
-		return;
+		return true;
 	told[count++ % lengthof(told)] = hash;
+	return false;
+}
+
+/* StoreContext::pass_over() */
+void
+pass_over(const Problem *problem)
+{
+	if (is_told(problem->text))
+		return;
 	ereport(WARNING,
 			(errmsg("snowflake registry has a claim that can't be read"),
 			 errdetail("Registry \"%s\", group \"%s\": %s. Its node number is given to nobody.",
 					   context.address->shown, context.group, problem->text)));
+}
+
+/* StoreContext::tell_open() */
+void
+tell_open(const char *place)
+{
+	if (is_told(place))
+		return;
+	ereport(WARNING,
+			(errmsg("snowflake registry can be changed by others than its user"),
+			 errdetail("Registry \"%s\": the rights on \"%s\" let anybody change it, or delete what is below it, "
+					   "claims too, or cannot be read.", context.address->shown, place),
+			 errhint("In zkCli.sh, as that user: setAcl -R %s auth::cdrwa", place)));
 }
 
 struct List
@@ -570,6 +591,7 @@ begin()
 	context.wait = wait_for_store;
 	context.time_left = time_left;
 	context.pass_over = pass_over;
+	context.tell_open = tell_open;
 	keeper.begin(context.me, left.state, left.grant, left.is_usable);
 }
 

@@ -71,6 +71,9 @@ struct StoreContext
 
 	/* Tells the log of what the registry has and nobody can read, once; a list goes on without it. */
 	void		(*pass_over) (const Problem *problem);
+
+	/* Tells the log of a place in the registry that others may write to although it has a user, once. */
+	void		(*tell_open) (const char *place);
 };
 
 struct Store

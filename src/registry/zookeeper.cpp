@@ -183,6 +183,31 @@ create_path(Path *failed, Answer *reason)
 	return Ended::answered;
 }
 
+/*
+ * Tells the log where others may change what is there: it was created before the user was
+ * given, or by somebody else, and whoever may delete in a znode may delete its children,
+ * whosoever these are.
+ */
+void
+look_for_open_znodes()
+{
+	Path		keepers;
+
+	(void) keepers.print("%s/.keepers", group_path.text);
+	for (const char *path : {context->address->path, static_cast<const char *>(group_path.text),
+							 static_cast<const char *>(keepers.text)})
+	{
+		forget_requests();
+
+		const Answer *answer = ask_acl(path);
+
+		if (wait_for_answers() != Ended::answered)
+			return;
+		if ((answer->is(ZOK) && answer->is_open) || answer->is(ZNOAUTH))
+			context->tell_open(path);
+	}
+}
+
 /* Creates the session's own znode. */
 bool
 prepare_session(Problem *problem)
@@ -203,6 +228,10 @@ prepare_session(Problem *problem)
 
 		if (answer->is(ZOK) || answer->is(ZNODEEXISTS))
 		{
+			if (has_user())
+				look_for_open_znodes();
+			if (!is_connected())
+				return fail_lost(problem);
 			prepared_session = session_number();
 			return true;
 		}

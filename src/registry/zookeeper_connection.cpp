@@ -60,6 +60,7 @@ enum class Kind : char
 	get,
 	set,
 	children,
+	acl,
 	multi,
 };
 
@@ -215,6 +216,18 @@ is_answer(Kind kind, Bytes body, size_t length)
 				return false;
 			for (int32_t i = 0; i < count && length <= max_whole_frame - 4; i++)
 				body.skip_text();
+			return !body.is_short;
+		case Kind::acl:
+			count = body.take_int();
+			if (body.is_short || count < 0 || static_cast<size_t>(count) > (body_bytes - 4) / 12)
+				return false;
+			for (int32_t i = 0; i < count; i++)
+			{
+				body.skip(4);
+				body.skip_text();
+				body.skip_text();
+			}
+			body.skip(stat_bytes);
 			return !body.is_short;
 		case Kind::multi:
 			return is_multi_answer(body);
@@ -497,6 +510,7 @@ receive(const void *tag, int result, const struct Stat *stat)
 	answer->is_there = true;
 	answer->result = result;
 	answer->stat = stat != nullptr ? *stat : Stat{};
+	answer->is_open = false;
 	answer->length = 0;
 	unanswered--;
 	return answer;
@@ -537,6 +551,24 @@ receive_children(int result, const struct String_vector *names, const void *tag)
 {
 	if (receive(tag, result, nullptr) != nullptr && result == ZOK)
 		take_children(names->data, names->count);
+}
+
+/* Whose a digest is only those know who gave it rights: it counts as theirs. */
+void
+receive_acl(int result, struct ACL_vector *acl, struct Stat *, const void *tag)
+{
+	const int	changes = ZOO_PERM_WRITE | ZOO_PERM_CREATE | ZOO_PERM_DELETE | ZOO_PERM_ADMIN;
+	Answer	   *answer = receive(tag, result, nullptr);
+
+	if (answer == nullptr || result != ZOK)
+		return;
+	for (int i = 0; i < acl->count; i++)
+	{
+		const ACL  &entry = acl->data[i];
+
+		if ((entry.perms & changes) != 0 && strcmp(entry.id.scheme, "world") == 0)
+			answer->is_open = true;
+	}
 }
 
 Answer *
@@ -634,7 +666,13 @@ read_auth_file(Problem *problem)
 const ACL_vector *
 new_znode_acl()
 {
-	return auth[0] != '\0' ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+	return has_user() ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+}
+
+bool
+has_user()
+{
+	return auth[0] != '\0';
 }
 
 bool
@@ -757,6 +795,15 @@ ask_children(const char *path, TakeNames take)
 
 	take_children = take;
 	sent(answer, Kind::children, zoo_aget_children(handle, path, 0, receive_children, tag_of(answer)));
+	return answer;
+}
+
+const Answer *
+ask_acl(const char *path)
+{
+	const Answer *answer = next_answer();
+
+	sent(answer, Kind::acl, zoo_aget_acl(handle, path, receive_acl, tag_of(answer)));
 	return answer;
 }
 

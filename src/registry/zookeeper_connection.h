@@ -45,6 +45,7 @@ struct Answer
 	bool		is_there;
 	int			result;			/* ZOK, or the library's number for what went wrong */
 	struct Stat stat;
+	bool		is_open;		/* of ask_acl(): anybody may change or delete the znode, or those below it */
 	int			length;
 	char		data[max_data_bytes];
 
@@ -101,6 +102,9 @@ Moved		move_connection(int64_t limit_ms);
  */
 bool		read_auth_file(Problem *problem);
 
+/* Does the session have a user, for whom alone znodes are created? */
+bool		has_user();
+
 /* Who may do what with a znode that is created. */
 const ACL_vector *new_znode_acl();
 
@@ -117,6 +121,7 @@ void		forget_requests();
 const Answer *ask_create(const char *path, std::string_view data, int mode);
 const Answer *ask_get(const char *path);
 const Answer *ask_set(const char *path, std::string_view data);
+const Answer *ask_acl(const char *path);
 const Answer *ask_multi(const zoo_op_t *operations, int count);
 
 /*

@@ -188,6 +188,28 @@ sub command_zookeeper
 	return $output;
 }
 
+unlike(slurp_file($known->logfile), qr/can be changed by others/, 'nor does it warn of the znodes');
+
+# Somebody was there before the first server, and could delete what it creates.
+$zookeeper->cli('create', '/before', 'x');
+$zookeeper->cli('create', '/before/default', 'x');
+$stranger->configure('snowflake.registry' => 'zookeeper://' . $zookeeper->address . '/before');
+$log = $stranger->log_position;
+$stranger->start;
+is(held($stranger), 0, 'a path that somebody else has created');
+foreach my $path ('/before', '/before/default')
+{
+	like($stranger->log_since($log), qr/WARNING:  snowflake registry can be changed by others than its user\n.*DETAIL: .* the rights on "$path" let anybody change it/, "$path: the log warns of it");
+}
+unlike($stranger->log_since($log), qr/the rights on "[^"]*keepers"/, 'not of what the server has created');
+command_zookeeper(qq{addauth digest "keeper:the secret"\nsetAcl -R /before auth::cdrwa\n});
+like($zookeeper->cli('delete', '/before/default/0'), qr/NoAuth|Insufficient permission|not empty/i, 'closed as it advises, nobody else deletes a claim');
+$log = $stranger->log_position;
+$stranger->restart;
+isnt(held($stranger), '', 'after that');
+unlike($stranger->log_since($log), qr/can be changed by others/, 'there is no warning');
+$stranger->stop;
+
 # Another password, with one server after the other.
 my $both = qq{addauth digest "keeper:the secret"\naddauth digest "keeper:the next"\n};
 

@@ -15,12 +15,18 @@ my $reason = Snowflake::ZooKeeper->missing_library;
 plan skip_all => $reason if defined $reason;
 
 my $fake = Snowflake::FakeZooKeeper->new;
+my $auth_file = "$PostgreSQL::Test::Utils::tmp_check/zookeeper_protocol_user";
+
+append_to_file($auth_file, "keeper:secret\n");
+chmod 0600, $auth_file or die "could not change the mode: $!";
+
 my $server = Snowflake::Server->new('one');
 
 $server->init;
 $server->configure(
 	'snowflake.node_id' => 'auto',
 	'snowflake.claim_window' => '3s',
+	'snowflake.registry_auth_file' => $auth_file,
 	'snowflake.registry' => "zookeeper://127.0.0.1:@{[ $fake->port ]}/ids");
 $server->start;
 $server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
@@ -38,7 +44,7 @@ my $log = $server->log_position;
 # First the lists: a number that may have been granted is asked for again without one.
 foreach my $how (sort { ($b =~ /children/) <=> ($a =~ /children/) || $a cmp $b } $fake->names)
 {
-	next if $how eq 'right';
+	next if $how =~ /right/;
 	my $told = $fake->answer($how);
 
 	$server->reload;
@@ -56,7 +62,7 @@ my $pid = $session->query('SELECT pg_backend_pid()');
 $session->query(q{SET statement_timeout = '2s'});
 foreach my $how ($fake->names)
 {
-	next if $how =~ /^right$|children/;
+	next if $how =~ /right|children/;
 	$fake->answer($how);
 	$session->{stderr} = '';
 	$session->query(q{SELECT snowflake_internal.set_aside(50, now())});
@@ -64,6 +70,17 @@ foreach my $how ($fake->names)
 }
 is($session->query('SELECT pg_backend_pid()'), $pid, 'in the same session');
 $session->quit;
+
+# The rights on znodes are asked for once in a session.
+foreach my $how (grep { /rights/ } $fake->names)
+{
+	my $told = $fake->answer($how);
+
+	$server->restart;
+	wait_until("$how: the keeper has come back", sub { -e $told && (() = slurp_file($told) =~ /^$how$/mg) > 1 });
+	is($server->stat('claim'), 'none', "$how: no claim");
+}
+unlike($server->log_since($log), qr/terminated by signal|all server processes terminated/, 'nor has anything crashed');
 
 # The right answers are taken.
 $fake->answer('right');

@@ -10,7 +10,7 @@ use parent 'Snowflake::FakeServer';
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 
 # Types of requests.
-my ($create, $get_data, $set_data, $get_children, $ping, $multi, $auth, $close) = (1, 4, 5, 8, 11, 14, 100, -11);
+my ($create, $get_data, $set_data, $get_acl, $get_children, $ping, $multi, $auth, $close) = (1, 4, 5, 6, 8, 11, 14, 100, -11);
 my $zxid = 0;
 
 sub frame
@@ -40,6 +40,7 @@ my %right = (
 	$create => sub { return answer_to($_[0], 0, pack 'N/a*', '/ids') },
 	$set_data => sub { return answer_to($_[0], 0, stat_of(time() * 1000)) },
 	$get_data => sub { return answer_to($_[0], -101) },
+	$get_acl => sub { return answer_to($_[0], 0, pack('l> l> N/a* N/a*', 1, 31, 'digest', 'keeper:hash'), stat_of(0)) },
 	$get_children => sub { return answer_to($_[0], 0, pack 'l>', 0) },
 	$ping => sub { return answer_to(-2, 0) },
 	$auth => sub { return answer_to(-4, 0) },
@@ -70,6 +71,12 @@ my %answers = (
 	no_children => { $get_children => sub { return answer_to($_[0], 0) } },
 	null_children => { $get_children => sub { return answer_to($_[0], 0, pack 'l> l> l> l>', 3, -1, -1, -1) } },
 	long_children => { $get_children => sub { return answer_to($_[0], 0, pack 'l> l> l> l>', 3, $max, $max, $max) } },
+	negative_rights => { $get_acl => sub { return answer_to($_[0], 0, pack('l>', -1), stat_of(0)) } },
+	many_rights => { $get_acl => sub { return answer_to($_[0], 0, pack('l>', $max), stat_of(0)) } },
+	null_rights => { $get_acl => sub { return answer_to($_[0], 0, pack('l> l> l> l>', 1, 31, -1, -1), stat_of(0)) } },
+	long_rights => { $get_acl => sub { return answer_to($_[0], 0, pack('l> l> l> l>', 1, 31, $max, $max), stat_of(0)) } },
+	big_rights => { $get_acl => sub { return answer_to($_[0], 0, pack('l>', 100_000), pack('l> N/a* N/a*', 31, 'digest', 'x') x 100_000, stat_of(0)) } },
+	rights_without_stat => { $get_acl => sub { return answer_to($_[0], 0, pack('l> l> N/a* N/a*', 1, 31, 'digest', 'x')) } },
 	negative_data => { $get_data => sub { return answer_to($_[0], 0, pack('l>', -5), stat_of(0)) } },
 	null_data => { $get_data => sub { return answer_to($_[0], 0, pack('l>', -1), stat_of(0)) } },
 	long_data => { $get_data => sub { return answer_to($_[0], 0, pack('l>', $max), stat_of(0)) } },
