@@ -26,10 +26,12 @@ AS $$
 			UNION
 			SELECT s.relation::oid FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_
 			UNION
-			/* Foreign keys are checked at both ends. */
+			/* Foreign keys are checked at both ends, also those of one partition, or to one. */
 			SELECT k.oid
 			FROM pg_constraint AS f, unnest(ARRAY[f.conrelid, f.confrelid]) AS k (oid)
-			WHERE f.contype = 'f' AND (f.conrelid IN (SELECT w.oid FROM w) OR f.confrelid IN (SELECT w.oid FROM w))
+			WHERE f.contype = 'f'
+				AND (coalesce(pg_partition_root(f.conrelid), f.conrelid) IN (SELECT w.oid FROM w)
+					 OR coalesce(pg_partition_root(f.confrelid), f.confrelid) IN (SELECT w.oid FROM w))
 			EXCEPT
 			SELECT w.oid FROM w
 			ORDER BY 1),

@@ -92,6 +92,7 @@ prepare_as('mallory', q{
 	GRANT USAGE ON SCHEMA mallory TO PUBLIC;
 });
 
+my ($out, $err);
 my $log_start;
 
 sub watch { $log_start = -s $server->logfile; return }
@@ -104,6 +105,15 @@ sub deeds
 
 	$server->safe_psql('game', 'ALTER ROLE mallory NOSUPERUSER') if $superusers;
 	return ($log =~ /a deed with the rights of \Q$superuser\E\b/ ? 1 : 0) + $superusers;
+}
+
+sub wait_for_lock
+{
+	my ($relation, $mode) = @_;
+
+	$server->poll_query_until('game', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = '$relation'::regclass AND mode ~ '$mode')")
+	  or die "nobody waits for $relation";
+	return;
 }
 
 # Calls by the superuser, by what they do.  Each has to be refused for mallory's code, and none may run anything of mallory's.
@@ -306,7 +316,7 @@ prepare_as('app', q{
 	INSERT INTO app.orders DEFAULT VALUES;
 	INSERT INTO app.items (order_id) VALUES (1);
 });
-my ($out, $err) = run_as($superuser, q{SELECT * FROM snowflake_migrate.adopt('{app.orders,app.items}', dry_run => true)});
+($out, $err) = run_as($superuser, q{SELECT * FROM snowflake_migrate.adopt('{app.orders,app.items}', dry_run => true)});
 like($out, qr/Connect as role app, .*code of role app would run with the rights of role \Q$superuser\E/, 'adopt, an application: says who has to connect');
 allowed('adopt, an application', 'app', q{SELECT * FROM snowflake_migrate.adopt('{app.orders,app.items}')});
 is($server->safe_psql('game', q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('app.orders'::regclass, 'app.items'::regclass) AND attnum > 0 AND atttypid = 'bigint'::regtype}),
@@ -455,15 +465,6 @@ prepare_as('mallory', q{
 
 my ($attaching, $holding) = map { $server->background_psql('game', on_error_stop => 0, extra_params => [ '--username=mallory' ]) } 1 .. 2;
 my $looking = $server->background_psql('game', on_error_stop => 0);
-
-sub wait_for_lock
-{
-	my ($relation, $mode) = @_;
-
-	$server->poll_query_until('game', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = '$relation'::regclass AND mode ~ '$mode')")
-	  or die "nobody waits for $relation";
-	return;
-}
 
 watch();
 $attaching->query_safe('BEGIN; ALTER TABLE mallory.parts ATTACH PARTITION mallory.attached FOR VALUES IN (2)');
@@ -616,6 +617,49 @@ watch();
 like((run_as($superuser, $check))[0], qr/^error \| realm.notes \| note /m, 'check, a row that does not fit: is told of');
 is(deeds(), 0, "check, a row that does not fit: nothing of mallory's runs");
 $server->safe_psql('game', 'SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE');
+
+# Foreign keys of one partition, and to one, of a table that is the superuser's.
+my %partition_plants = (
+	'foreign key to a partition' => 'CREATE TABLE mallory.refers (x bigint REFERENCES realm.log_1); CREATE INDEX ON mallory.refers ((mallory.good()))',
+	'foreign key of a partition' => 'CREATE TABLE mallory.refers (x bigint PRIMARY KEY); ALTER TABLE realm.log_1 ADD FOREIGN KEY (k) REFERENCES mallory.refers;
+		CREATE INDEX ON mallory.refers ((mallory.good()))',
+);
+
+sub partitioned_world
+{
+	$server->safe_psql('game', q{
+		SET client_min_messages = warning;
+		DROP TABLE IF EXISTS mallory.refers CASCADE;
+		DROP SCHEMA IF EXISTS realm, west CASCADE;
+		DELETE FROM snowflake_migrate.runs;
+		CREATE SCHEMA realm;
+		CREATE SCHEMA west;
+		GRANT USAGE ON SCHEMA realm, west TO merger;
+		GRANT USAGE, CREATE ON SCHEMA realm TO mallory;
+		CREATE TABLE realm.log (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval(), k bigint) PARTITION BY RANGE (id);
+		CREATE TABLE realm.log_1 PARTITION OF realm.log DEFAULT;
+		GRANT REFERENCES ON realm.log_1 TO mallory;
+		CREATE TABLE west.log (id bigint PRIMARY KEY, k bigint);
+		INSERT INTO west.log SELECT g FROM generate_series(1, 10) AS g;
+		GRANT ALL ON ALL TABLES IN SCHEMA realm, west TO merger;
+	});
+	return;
+}
+
+$server->safe_psql('game', q{SELECT snowflake_migrate.grant_to('merger')});
+foreach my $place (sort keys %partition_plants)
+{
+	partitioned_world();
+	my $run = allowed("merge, before $place", $superuser, merge_call());
+
+	$server->safe_psql('game', 'ALTER TABLE realm.log_1 OWNER TO mallory') if $place =~ /of a partition/;
+	prepare_as('mallory', $partition_plants{$place});
+	$server->safe_psql('game', 'ALTER TABLE realm.log_1 OWNER TO CURRENT_USER');
+	refused($place, check => $check,
+		verify => "SELECT * FROM snowflake_migrate.verify($run)", rollback => "CALL snowflake_migrate.rollback($run)");
+	like(allowed("$place, a role that merges", 'merger', $check), qr/^warning \| mallory.refers \| index \S+ \| code of role mallory would run with the rights of role merger/m,
+		"$place: the check says so to a role that merges");
+}
 
 # Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
 foreach my $place ('index of a constant', 'condition of an index', 'trigger', 'type with a cast', 'referring table')
