@@ -431,9 +431,66 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_target(bigint, int, boolean)
 	IS 'for snowflake_migrate.verify(): what a table of the target has that it should not';
 
+/* What is not as it should be after a merge, by one snapshot. */
+CREATE FUNCTION snowflake_migrate_internal.verify_run(
+	run_ bigint,
+	OUT source name,
+	OUT relation text,
+	OUT problem text,
+	OUT count bigint,
+	OUT example text) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	sources name[];
+	t record;
+	s record;
+	complete boolean;
+	work_mem CONSTANT text := current_setting('work_mem');
+BEGIN
+	SELECT r.sources INTO STRICT sources FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+	/* These hash whole tables, as CREATE INDEX sorts them. */
+	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+	FOR t IN
+		SELECT p.no, p.relation FROM snowflake_migrate_internal.plan_tables AS p
+		WHERE p.run = run_ AND EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = p.run AND s.no = p.no)
+		ORDER BY p.no
+	LOOP
+		relation := t.relation::text;
+		complete := true;
+		FOR s IN
+			SELECT p.source FROM snowflake_migrate_internal.plan_sources AS p
+			WHERE p.run = run_ AND p.no = t.no ORDER BY p.source
+		LOOP
+			source := sources[s.source];
+			FOR problem, count, example IN
+				SELECT v.* FROM snowflake_migrate_internal.verify_source(run_, t.no, s.source) AS v
+			LOOP
+				complete := false;
+				RETURN NEXT;
+			END LOOP;
+		END LOOP;
+		source := NULL;
+		FOR problem, count, example IN
+			SELECT v.* FROM snowflake_migrate_internal.verify_target(run_, t.no, complete) AS v
+		LOOP
+			RETURN NEXT;
+		END LOOP;
+	END LOOP;
+	PERFORM set_config('work_mem', work_mem, true);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_run(bigint)
+	IS 'for snowflake_migrate.verify(): what is not as it should be';
+
 /*
  * A row for each thing that is not as it should be after a merge; none: it is proved.  Sources and target must not have
  * changed since: rows that somebody changed, or another merge, are named like any that the merge got wrong.
+ *
+ * The snapshot of the query that calls it may be older than what it looks at and locks: the proof has one of its own.
  */
 CREATE FUNCTION snowflake_migrate.verify(
 	run bigint,
@@ -442,18 +499,13 @@ CREATE FUNCTION snowflake_migrate.verify(
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 	SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
 	SET quote_all_identifiers = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	run_row record;
-	t record;
-	s record;
-	complete boolean;
-	work_mem CONSTANT text := current_setting('work_mem');
 BEGIN
 	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = verify.run;
 	IF NOT FOUND THEN
@@ -467,36 +519,7 @@ BEGIN
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_maps(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_code(run_row.run);
-	/* These hash whole tables, as CREATE INDEX sorts them. */
-	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
-	FOR t IN
-		SELECT p.no, p.relation FROM snowflake_migrate_internal.plan_tables AS p
-		WHERE p.run = run_row.run AND EXISTS (
-			SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = p.run AND s.no = p.no)
-		ORDER BY p.no
-	LOOP
-		relation := t.relation::text;
-		complete := true;
-		FOR s IN
-			SELECT p.source FROM snowflake_migrate_internal.plan_sources AS p
-			WHERE p.run = run_row.run AND p.no = t.no ORDER BY p.source
-		LOOP
-			source := run_row.sources[s.source];
-			FOR problem, count, example IN
-				SELECT v.* FROM snowflake_migrate_internal.verify_source(run_row.run, t.no, s.source) AS v
-			LOOP
-				complete := false;
-				RETURN NEXT;
-			END LOOP;
-		END LOOP;
-		source := NULL;
-		FOR problem, count, example IN
-			SELECT v.* FROM snowflake_migrate_internal.verify_target(run_row.run, t.no, complete) AS v
-		LOOP
-			RETURN NEXT;
-		END LOOP;
-	END LOOP;
-	PERFORM set_config('work_mem', work_mem, true);
+	RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_run(run_row.run) AS v;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.verify(bigint) IS 'proves a merge row by row: what is not as it should be';

@@ -661,6 +661,25 @@ foreach my $place (sort keys %partition_plants)
 		"$place: the check says so to a role that merges");
 }
 
+# The snapshot of a query that verifies may be older than the look.
+partitioned_world();
+my $proved = allowed('merge, before an older snapshot', $superuser, merge_call());
+prepare_as('mallory', 'CREATE TABLE mallory.refers (x bigint CONSTRAINT fk REFERENCES realm.log_1)');
+{
+	my ($holding, $proving) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
+
+	watch();
+	$holding->query_safe('SELECT pg_advisory_lock(1)');
+	$proving->query_until(qr/begun/, "\\echo begun\nSELECT v.* FROM (SELECT pg_advisory_lock(1) OFFSET 0) AS w, snowflake_migrate.verify($proved + 0 * length(w::text)) AS v;\n");
+	$server->poll_query_until('game', q{SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory')});
+	prepare_as('mallory', 'BEGIN; ALTER TABLE mallory.refers DROP CONSTRAINT fk; CREATE INDEX ON mallory.refers ((mallory.good())); COMMIT');
+	$holding->query_safe('SELECT pg_advisory_unlock(1)');
+	$proving->query_safe('SELECT 1');
+	is(deeds(), 0, 'verify, an older snapshot: nothing of mallory\'s runs');
+	$_->quit foreach $holding, $proving;
+}
+$server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE mallory.refers');
+
 # Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
 foreach my $place ('index of a constant', 'condition of an index', 'trigger', 'type with a cast', 'referring table')
 {
