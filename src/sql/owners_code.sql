@@ -398,69 +398,122 @@ COMMENT ON FUNCTION snowflake_internal.foreign_code(
 	IS 'other roles'' code that would run when relations are read or written';
 
 /*
- * The tables of others that lock_definitions() can't lock: their owners could add code between the look and the query.
- * Of these locks, a standby has none; what its primary replays waits for nothing but a lock of the strongest kind.
+ * The locks that keep what was looked at as it is: which of these relations, in which mode, against which role (null:
+ * against several), and whether it can be had.
+ *
+ * Others' own tables: no lock that keeps CREATE INDEX CONCURRENTLY and CREATE STATISTICS out is weaker, as they take
+ * this one themselves.  So VACUUM waits as well, and the look of another superuser.
+ *
+ * Tables that others may refer to, of those whose rows are written or referred to: a foreign key to them would bring
+ * its table along.
+ *
+ * What is in others' schemas: the owner of a schema drops what others have there, and puts something else in its place.
+ * With CREATE on the database he does so with the whole schema, which a superuser alone can lock.
+ *
+ * Of the stronger locks, a standby has none; what its primary replays waits for nothing but a lock of the strongest
+ * kind.
  */
-CREATE FUNCTION snowflake_internal.cannot_be_locked(relations oid[], others oid[]) RETURNS SETOF regclass
-LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION snowflake_internal.definition_locks(
+	relations oid[],
+	referenced oid[],
+	others oid[],
+	OUT relation oid,
+	OUT mode text,
+	OUT role oid,
+	OUT can_lock boolean,
+	OUT can_lock_schema boolean) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+#variable_conflict use_column
+DECLARE
+	locks_schemas CONSTANT boolean := pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean
+		OR (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user);
 BEGIN
 	RETURN QUERY
-	SELECT c.oid::regclass
-	FROM pg_class AS c
-	WHERE c.oid = ANY (relations) AND c.relkind IN ('r', 'p') AND c.relowner = ANY (others)
-		AND (pg_is_in_recovery() OR NOT has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE')
-			 OR pg_is_other_temp_schema(c.relnamespace));
+	WITH class AS MATERIALIZED (
+		SELECT c.* FROM pg_class AS c WHERE c.oid = ANY (relations) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+	),
+	foreign_schema AS MATERIALIZED (
+		SELECT DISTINCT ON (n.oid) n.oid, r.oid AS role, p.can_rename
+		FROM pg_namespace AS n
+			JOIN pg_roles AS r ON r.oid = ANY (others)
+				/* This role is its member, the owner of the database. */
+				AND r.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, n.nspowner, 'USAGE')
+			CROSS JOIN LATERAL (SELECT has_database_privilege(r.oid, current_database(), 'CREATE')) AS p (can_rename)
+		WHERE n.oid IN (SELECT c.relnamespace FROM class AS c)
+		ORDER BY n.oid, p.can_rename DESC, r.oid = n.nspowner DESC, r.oid
+	),
+	lock AS (
+		SELECT c.oid, c.relnamespace, c.relkind, 'SHARE UPDATE EXCLUSIVE' AS mode, c.relowner AS role
+		FROM class AS c
+		WHERE c.relowner = ANY (others) AND c.relkind IN ('r', 'p')
+		UNION ALL
+		SELECT c.oid, c.relnamespace, c.relkind, 'ROW EXCLUSIVE', nullif(min(g.grantee), 0::oid)
+		FROM class AS c
+			CROSS JOIN LATERAL (
+				SELECT c.relacl
+				UNION ALL
+				SELECT a.attacl FROM pg_attribute AS a WHERE a.attrelid = c.oid AND NOT a.attisdropped) AS l (acl)
+			CROSS JOIN LATERAL aclexplode(l.acl) AS g
+		WHERE c.oid = ANY (referenced) AND c.relowner <> ALL (others) AND c.relkind IN ('r', 'p')
+			AND g.privilege_type = 'REFERENCES' AND g.grantee = ANY (others || 0::oid)
+		GROUP BY c.oid, c.relnamespace, c.relkind
+		UNION ALL
+		SELECT c.oid, c.relnamespace, c.relkind, 'ACCESS SHARE', s.role
+		FROM class AS c JOIN foreign_schema AS s ON s.oid = c.relnamespace
+		WHERE c.relowner <> ALL (others)
+	)
+	SELECT l.oid, l.mode, l.role,
+		l.relkind IN ('r', 'p', 'v') AND NOT pg_is_other_temp_schema(l.relnamespace)
+			AND CASE l.mode WHEN 'ACCESS SHARE' THEN has_table_privilege(l.oid, 'SELECT')
+				ELSE NOT pg_is_in_recovery() AND has_table_privilege(l.oid, 'UPDATE, DELETE, TRUNCATE') END,
+		locks_schemas OR s.can_rename IS NOT TRUE
+	FROM lock AS l LEFT JOIN foreign_schema AS s ON s.oid = l.relnamespace;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.cannot_be_locked(oid[], oid[])
-	IS 'tables of other roles that cannot be kept from being changed';
+COMMENT ON FUNCTION snowflake_internal.definition_locks(oid[], oid[], oid[])
+	IS 'the locks that keep relations from being changed by other roles';
 
 /*
- * Until the end of the transaction, keeps what others own from being changed or renamed: their tables from everything
- * but reading and writing rows, and the names of all schemas.  What is not a table is not locked; foreign_code() names
- * it in any case.
- *
- * No lock is weaker: CREATE INDEX CONCURRENTLY and CREATE STATISTICS take this one themselves, and only what conflicts
- * with itself keeps them out.  So VACUUM waits as well, and the look of another superuser.
+ * Until the end of the transaction, keeps others from changing, renaming or replacing these relations, as far as
+ * definition_locks() can; what is not locked, foreign_code() or dangerous_code() names.
  */
-CREATE FUNCTION snowflake_internal.lock_definitions(relations oid[], others oid[]) RETURNS void
+CREATE FUNCTION snowflake_internal.lock_definitions(relations oid[], referenced oid[], others oid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	oids oid[];
-	names text[];
+	lock record;
 	renamed text;
 BEGIN
-	IF pg_is_in_recovery() THEN
-		RETURN;
-	END IF;
-	IF NOT current_setting('transaction_read_only')::boolean
+	IF NOT pg_is_in_recovery() AND NOT current_setting('transaction_read_only')::boolean
 		AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
 		PERFORM FROM pg_namespace AS n
-			WHERE n.oid IN (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = ANY (relations))
+			WHERE n.oid IN (SELECT c.relnamespace
+							FROM snowflake_internal.definition_locks(relations, referenced, others) AS l
+								JOIN pg_class AS c ON c.oid = l.relation)
 			ORDER BY n.oid
 			FOR SHARE;
 	END IF;
-	SELECT array_agg(c.oid ORDER BY c.oid), array_agg(c.oid::regclass::text ORDER BY c.oid) INTO oids, names
-		FROM pg_class AS c
-		WHERE c.oid = ANY (relations) AND c.relkind IN ('r', 'p')
-			AND c.relowner = ANY (others)
-			AND c.oid NOT IN (SELECT snowflake_internal.cannot_be_locked(relations, others));
-	IF oids IS NULL THEN
-		RETURN;
-	END IF;
-	EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', array_to_string(names, ', ONLY '));
-	SELECT l.name INTO renamed FROM unnest(oids, names) AS l (oid, name)
-		WHERE to_regclass(l.name) IS DISTINCT FROM l.oid::regclass LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-			MESSAGE = format('table %s was renamed while it was to be locked', renamed);
-	END IF;
+	FOR lock IN
+		SELECT l.mode, array_agg(l.relation ORDER BY l.relation) AS oids,
+			array_agg(l.relation::regclass::text ORDER BY l.relation) AS names
+		FROM snowflake_internal.definition_locks(relations, referenced, others) AS l
+		WHERE l.can_lock
+		GROUP BY l.mode
+		ORDER BY l.mode DESC
+	LOOP
+		EXECUTE format('LOCK TABLE ONLY %s IN %s MODE', array_to_string(lock.names, ', ONLY '), lock.mode);
+		SELECT l.name INTO renamed FROM unnest(lock.oids, lock.names) AS l (oid, name)
+			WHERE to_regclass(l.name) IS DISTINCT FROM l.oid::regclass LIMIT 1;
+		IF FOUND THEN
+			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+				MESSAGE = format('table %s was renamed while it was to be locked', renamed);
+		END IF;
+	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.lock_definitions(oid[], oid[])
-	IS 'keeps what other roles own from being changed';
+COMMENT ON FUNCTION snowflake_internal.lock_definitions(oid[], oid[], oid[])
+	IS 'keeps relations from being changed by other roles';
 
 /* Whether there is anything that is these roles': where nothing is, nothing need be looked for. */
 CREATE FUNCTION snowflake_internal.has_foreign_objects(others oid[]) RETURNS boolean
@@ -478,13 +531,14 @@ COMMENT ON FUNCTION snowflake_internal.has_foreign_objects(oid[]) IS 'whether an
 
 /*
  * foreign_code() where a superuser's rights are at stake, and nothing otherwise.  What it looked at stays as it is
- * until the end of the transaction.
+ * until the end of the transaction.  To what is written, or given as referenced, nobody can add a foreign key either.
  */
 CREATE FUNCTION snowflake_internal.dangerous_code(
 	read oid[],
 	written oid[],
 	cast_columns snowflake_internal.table_column[] DEFAULT '{}',
 	given_columns snowflake_internal.table_column[] DEFAULT '{}',
+	referenced oid[] DEFAULT '{}',
 	OUT relation regclass,
 	OUT object text,
 	OUT problem text,
@@ -502,43 +556,48 @@ BEGIN
 		RETURN;
 	END IF;
 	others := snowflake_internal.other_roles();
-	IF NOT snowflake_internal.has_foreign_objects(others) THEN
-		RETURN;
-	END IF;
 	/* While it waits for a lock, partitions may be attached. */
 	LOOP
 		SELECT t.* INTO seen FROM snowflake_internal.touched(read, written) AS t;
 		EXIT WHEN seen.touched = locked;
-		PERFORM snowflake_internal.lock_definitions(seen.touched, others);
+		PERFORM snowflake_internal.lock_definitions(seen.touched, seen.all_written || referenced, others);
 		locked := seen.touched;
 	END LOOP;
-	RETURN QUERY
-		SELECT c.relation, c.object,
-			format('code of role %s would run with the rights of role %s: %s', c.owner, strongest.role, c.code),
-			concat_ws(' ',
-				format('Connect as role %s, or as one with rights on the tables that is no superuser. '
-						   'SET ROLE is not enough, as the code could go back.', c.owner),
-				format('Or take the type over: ALTER TYPE %s OWNER TO %s;', c.type, strongest.role)),
-			c.owner
-		FROM snowflake_internal.foreign_code(
-			seen.touched, seen.all_written, cast_columns, given_columns, others) AS c
-		ORDER BY c.relation::text COLLATE "C", c.object COLLATE "C", c.code COLLATE "C";
-	IF FOUND THEN
-		RETURN;
+	IF snowflake_internal.has_foreign_objects(others) THEN
+		RETURN QUERY
+			SELECT c.relation, c.object,
+				format('code of role %s would run with the rights of role %s: %s', c.owner, strongest.role, c.code),
+				concat_ws(' ',
+					format('Connect as role %s, or as one with rights on the tables that is no superuser. '
+							   'SET ROLE is not enough, as the code could go back.', c.owner),
+					format('Or take the type over: ALTER TYPE %s OWNER TO %s;', c.type, strongest.role)),
+				c.owner
+			FROM snowflake_internal.foreign_code(
+				seen.touched, seen.all_written, cast_columns, given_columns, others) AS c
+			ORDER BY c.relation::text COLLATE "C", c.object COLLATE "C", c.code COLLATE "C";
+		IF FOUND THEN
+			RETURN;
+		END IF;
 	END IF;
 	RETURN QUERY
-		SELECT c.oid::regclass, NULL::text,
-			format('code of role %s would run with the rights of role %s '
-					   'if it was added meanwhile, as the table cannot be locked',
-				   c.relowner::regrole, strongest.role),
+		SELECT l.relation::regclass, NULL::text,
+			format('code of %s would run with the rights of role %s '
+					   'if it was added meanwhile, as the %s cannot be locked',
+				   coalesce('role ' || l.role::regrole::text, 'other roles'), strongest.role,
+				   CASE WHEN l.can_lock THEN 'schema of the table' ELSE 'table' END),
 			CASE WHEN pg_is_in_recovery() THEN 'Ask the primary, or connect as a role that is no superuser.'
 				WHEN pg_is_other_temp_schema(c.relnamespace)
 					THEN format('Wait until the session that made it ends, or connect as role %s.', c.relowner::regrole)
-				ELSE format('Connect as role %s, or as a superuser without SET ROLE.', c.relowner::regrole) END,
-			c.relowner::regrole
-		FROM snowflake_internal.cannot_be_locked(seen.touched, others) AS t (oid)
-			JOIN pg_class AS c ON c.oid = t.oid
-		ORDER BY c.oid::regclass::text COLLATE "C";
+				ELSE format('Connect as %s, or as %s.',
+							coalesce('role ' || l.role::regrole::text, 'a role that is no superuser'),
+							CASE WHEN r.rolsuper THEN 'one with rights on the tables that is no superuser'
+								ELSE 'a superuser without SET ROLE' END) END,
+			l.role::regrole
+		FROM snowflake_internal.definition_locks(seen.touched, seen.all_written || referenced, others) AS l
+			JOIN pg_class AS c ON c.oid = l.relation
+			JOIN pg_roles AS r ON r.rolname = current_user
+		WHERE NOT (l.can_lock AND l.can_lock_schema)
+		ORDER BY l.relation::regclass::text COLLATE "C", l.mode;
 	/* With an older snapshot, the look would not see what was planted since. */
 	IF NOT FOUND AND current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
 		RETURN QUERY
@@ -555,7 +614,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.dangerous_code(
-	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[])
+	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[], oid[])
 	IS 'other roles'' code that would run with a superuser''s rights';
 
 /* Raises an error where there is such code. */

@@ -440,8 +440,32 @@ foreach my $object ('FUNCTION shop.audit(regclass)', 'OPERATOR shop.- (int[], in
 }
 
 # Where a table can't be locked, code could be added between the look and the query.
-$server->safe_psql('game', 'CREATE ROLE reader');
+$server->safe_psql('game', q{
+	CREATE ROLE reader;
+	CREATE TABLE mallory.supers (id bigint);
+	CREATE VIEW mallory.supers_few AS SELECT id FROM shop.orders;
+	CREATE MATERIALIZED VIEW mallory.supers_kept AS SELECT id FROM shop.orders;
+	GRANT SELECT ON mallory.supers, mallory.supers_few, mallory.supers_kept TO reader;
+});
 refused('SET ROLE to one that only reads', audit => q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
+# Nor can a schema: its owner could rename it, and put another in its place.
+refused('SET ROLE, schema of another role', audit => q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.supers', 'id')});
+$server->safe_psql('game', 'REVOKE CREATE ON DATABASE game FROM mallory');
+allowed('SET ROLE, schema of another role that cannot create one', $superuser, q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.supers', 'id')});
+$server->safe_psql('game', 'GRANT CREATE ON DATABASE game TO mallory');
+refused('SET ROLE, table in a schema of another role', audit => q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.supers_kept', 'id')});
+# Whoever owns a schema drops what others have in it, and could put something else in its place.
+foreach my $relation ('TABLE mallory.supers', 'VIEW mallory.supers_few')
+{
+	my $session = $server->background_psql('game', on_error_stop => 1);
+	my ($name) = $relation =~ /(\S+)$/;
+
+	$session->query_safe("BEGIN; SELECT * FROM snowflake_audit('$name', 'id')");
+	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; BEGIN; DROP $relation CASCADE; ROLLBACK");
+	like($err, qr/lock timeout/, "DROP $relation: waits for the superuser's transaction");
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+}
 $server->backup('primary');
 
 my $standby = Snowflake::Server->new('owners_standby');
@@ -661,9 +685,37 @@ foreach my $place (sort keys %partition_plants)
 		"$place: the check says so to a role that merges");
 }
 
+# A foreign key to a table of the superuser's, that is added while it is proved or taken back.
+partitioned_world();
+my $proved = allowed('merge, before a foreign key', $superuser, merge_call());
+my $planted = 'CREATE TABLE mallory.refers (x bigint REFERENCES realm.log_1); CREATE INDEX ON mallory.refers ((mallory.good()))';
+{
+	my $session = $server->background_psql('game', on_error_stop => 1);
+
+	$session->query_safe("BEGIN; SELECT * FROM snowflake_migrate.verify($proved)");
+	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; $planted");
+	like($err, qr/lock timeout/, "foreign key to what is proved: waits for the superuser's transaction");
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+	$server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.refers');
+}
+{
+	my ($planting, $taking_back) = map { $server->background_psql('game', on_error_stop => 0, extra_params => ["--username=$_"]) } 'mallory', $superuser;
+
+	watch();
+	$planting->query_safe("BEGIN; $planted");
+	$taking_back->query_until(qr/begun/, "\\echo begun\nCALL snowflake_migrate.rollback($proved);\n");
+	wait_for_lock('realm.log_1', '^RowExclusive');
+	$planting->query_safe('COMMIT');
+	$taking_back->query('SELECT 1');
+	like($taking_back->{stderr}, qr/code of role mallory would run/, 'foreign key to what is taken back: is refused');
+	is(deeds(), 0, 'foreign key to what is taken back: nothing of mallory\'s runs');
+	$_->quit foreach $planting, $taking_back;
+}
+
 # The snapshot of a query that verifies may be older than the look.
 partitioned_world();
-my $proved = allowed('merge, before an older snapshot', $superuser, merge_call());
+$proved = allowed('merge, before an older snapshot', $superuser, merge_call());
 prepare_as('mallory', 'CREATE TABLE mallory.refers (x bigint CONSTRAINT fk REFERENCES realm.log_1)');
 {
 	my ($holding, $proving) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
@@ -679,6 +731,12 @@ prepare_as('mallory', 'CREATE TABLE mallory.refers (x bigint CONSTRAINT fk REFER
 	$_->quit foreach $holding, $proving;
 }
 $server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE mallory.refers');
+
+# A superuser who has put on a role that can't lock the schema of a source: its owner could exchange it.
+partitioned_world();
+$server->safe_psql('game', 'ALTER SCHEMA west OWNER TO mallory');
+refused('SET ROLE, schema of a source', check => "SET ROLE merger; $check", 'dry run' => 'SET ROLE merger; ' . merge_call(', dry_run => true'));
+allowed('schema of a source, without SET ROLE', $superuser, $check);
 
 # Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
 foreach my $place ('index of a constant', 'condition of an index', 'trigger', 'type with a cast', 'referring table')
