@@ -235,6 +235,29 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_check(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: refuses what can''t be adopted';
 
 /*
+ * With a superuser's rights, keeps others from what decides which tables are changed, and to what, besides the tables
+ * themselves: from declaring references, and from renaming the schema of snowflake, whose function is the new default.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_hold() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF pg_is_in_recovery() OR NOT (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s) THEN
+		RETURN;
+	END IF;
+	IF has_table_privilege('snowflake_migrate.declared_references', 'UPDATE, DELETE, TRUNCATE') THEN
+		LOCK TABLE snowflake_migrate.declared_references IN SHARE MODE;
+	END IF;
+	IF NOT current_setting('transaction_read_only')::boolean
+		AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
+		PERFORM FROM pg_namespace AS n WHERE n.oid = snowflake_migrate_internal.snowflake_schema() FOR SHARE;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_hold()
+	IS 'for snowflake_migrate.adopt()''s own use: locks what decides what it changes';
+
+/*
  * Checks and locks the tables, until nothing was added or taken away while it waited for a lock.  A table that is only
  * referenced is locked as ALTER TABLE will lock it.
  */
@@ -474,6 +497,7 @@ BEGIN
 			MESSAGE = format('%s must not be null', CASE WHEN relations IS NULL THEN 'relations' ELSE 'dry_run' END);
 	END IF;
 	columns := coalesce(columns, snowflake_migrate_internal.adopt_keys(relations));
+	PERFORM snowflake_migrate_internal.adopt_hold();
 
 	IF dry_run THEN
 		PERFORM snowflake_migrate_internal.adopt_check(relations, columns);
@@ -512,6 +536,14 @@ BEGIN
 		bytes := step.bytes;
 		RETURN NEXT;
 	END LOOP;
+	/* The commands have its name, and not everybody can lock its schema. */
+	IF NOT dry_run AND EXISTS (
+			SELECT FROM snowflake_migrate_internal.adopt_columns(relations, columns) AS c
+			WHERE c.adopted AND c.member = c.root
+				AND NOT snowflake_migrate_internal.has_snowflake_default(c.member, c.attnum)) THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = 'the schema of snowflake_nextval() was renamed while tables were adopted';
+	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean)

@@ -672,10 +672,53 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_overload_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: what another role''s code could take the place of';
 
+/* The tables that an adoption changes, and those that they refer to by what is changed. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_relations(
+	tables regclass[],
+	columns name[],
+	OUT changed oid[],
+	OUT read oid[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH c AS MATERIALIZED (SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c)
+	SELECT ARRAY(SELECT DISTINCT c.member::oid FROM c ORDER BY 1),
+		ARRAY(
+			SELECT c.member::oid FROM c
+			UNION
+			SELECT f.confrelid
+			FROM c JOIN pg_constraint AS f ON f.contype = 'f' AND f.conrelid = c.member AND c.attnum = ANY (f.conkey)
+			ORDER BY 1)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_relations(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: the tables that it changes and reads';
+
+/* Where adopt_hold() can't lock the declarations: another role could declare that a table of its own refers. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_declaration_blockers(
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT d.relation, 'Connect as a role that is no superuser, or as a superuser without SET ROLE.',
+		format('code of role %s would run with the rights of role %s '
+				   'if a reference was declared meanwhile, as the table cannot be locked', o.oid::regrole, s.role)
+	FROM snowflake_internal.strongest_role() AS s,
+		(SELECT 'snowflake_migrate.declared_references'::regclass) AS d (relation),
+		unnest(snowflake_internal.other_roles()) AS o (oid)
+	WHERE s.is_superuser
+		AND (pg_is_in_recovery() OR NOT has_table_privilege(d.relation, 'UPDATE, DELETE, TRUNCATE'))
+		/* PostgreSQL's own roles have members. */
+		AND o.oid >= 16384 AND has_table_privilege(o.oid, d.relation, 'INSERT, UPDATE')
+	ORDER BY o.oid
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_declaration_blockers()
+	IS 'for snowflake_migrate.adopt()''s own use: what another role could declare meanwhile';
+
 /*
  * Code of other roles that would run with a superuser's rights when the tables are rewritten, and their references are
  * checked; or when they are only read.  CHECKs count, whatever the session has for constraint_exclusion: it evaluates
- * them.
+ * them.  While it waits for a lock, foreign keys may be added: it looks until nothing is.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_code_blockers(
 	tables regclass[],
@@ -683,19 +726,31 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_code_blockers(
 	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text) RETURNS SETOF record
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET constraint_exclusion = partition
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET constraint_exclusion = partition
 AS $$
-	SELECT d.relation, d.advice, concat_ws(': ', d.object, d.problem)
-	FROM snowflake_internal.dangerous_code(
-		ARRAY(
-			SELECT c.member::oid FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
-			UNION
-			SELECT f.confrelid
-			FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
-				JOIN pg_constraint AS f ON f.contype = 'f' AND f.conrelid = c.member AND c.attnum = ANY (f.conkey)),
-		'{}') AS d
-	UNION ALL
-	SELECT o.* FROM snowflake_migrate_internal.adopt_overload_blockers(tables, columns) AS o
+#variable_conflict use_column
+DECLARE
+	relations record;
+	seen oid[];
+BEGIN
+	RETURN QUERY SELECT d.* FROM snowflake_migrate_internal.adopt_declaration_blockers() AS d;
+	IF FOUND THEN
+		RETURN;
+	END IF;
+	LOOP
+		SELECT r.* INTO relations FROM snowflake_migrate_internal.adopt_relations(tables, columns) AS r;
+		EXIT WHEN relations.read = seen;
+		RETURN QUERY
+			SELECT d.relation, d.advice, concat_ws(': ', d.object, d.problem)
+			FROM snowflake_internal.dangerous_code(relations.read, '{}', referenced => relations.changed) AS d;
+		IF FOUND THEN
+			RETURN;
+		END IF;
+		seen := relations.read;
+	END LOOP;
+	RETURN QUERY SELECT o.* FROM snowflake_migrate_internal.adopt_overload_blockers(tables, columns) AS o;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_code_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: code that a superuser must not run';

@@ -282,8 +282,10 @@ foreach my $command ('SET ROLE', 'SET SESSION AUTHORIZATION')
 }
 
 # What mallory adds or changes between the look and the change has to wait, or is seen.
+$server->safe_psql('game', 'GRANT SELECT, INSERT, UPDATE ON snowflake_migrate.declared_references TO mallory');
 prepare_as('mallory', 'CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders CHECK (order_id > 0)); INSERT INTO mallory.notes VALUES (1)');
 foreach my $change ('ALTER TABLE mallory.notes ADD CHECK (mallory.good(order_id))', 'CREATE INDEX CONCURRENTLY ON mallory.notes ((mallory.good()))',
+	'CREATE TABLE mallory.more (order_id int REFERENCES shop.orders)', q{SELECT snowflake_migrate.declare_reference('mallory.own', 'id', 'shop.orders')},
 	'ALTER SCHEMA mallory RENAME TO other')
 {
 	my ($out, $err);
@@ -298,7 +300,58 @@ foreach my $change ('ALTER TABLE mallory.notes ADD CHECK (mallory.good(order_id)
 	$session->quit;
 	is(deeds(), 0, "$change: nothing of mallory's runs");
 	prepare_as('mallory', 'DROP TABLE mallory.notes; CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders CHECK (order_id > 0)); INSERT INTO mallory.notes VALUES (1)');
+	$server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.more; DELETE FROM snowflake_migrate.declared_references');
 }
+
+# A foreign key that commits while the look waits for its lock.
+foreach my $dry_run ('true', 'false')
+{
+	my ($planting, $adopting) = map { $server->background_psql('game', on_error_stop => 0, extra_params => ["--username=$_"]) } 'mallory', $superuser;
+
+	watch();
+	$planting->query_safe('BEGIN; CREATE TABLE mallory.more (order_id int REFERENCES shop.orders, CHECK (order_id IS NULL OR mallory.good()))');
+	$adopting->query_until(qr/adopting/, "\\echo adopting\nSELECT * FROM snowflake_migrate.adopt('{shop.orders}', dry_run => $dry_run);\n");
+	wait_for_lock('shop.orders', $dry_run eq 'true' ? '^RowExclusive' : '^AccessExclusive');
+	$planting->query_safe('COMMIT');
+	my $said = $adopting->query('SELECT 1');
+
+	like("$said$adopting->{stderr}", qr/code of role mallory would run/, "foreign key that is added meanwhile, dry_run => $dry_run: is refused");
+	is(deeds(), 0, "foreign key that is added meanwhile, dry_run => $dry_run: nothing of mallory's runs");
+	$_->quit foreach $planting, $adopting;
+	prepare_as('mallory', 'DROP TABLE mallory.more');
+}
+
+# After SET ROLE to one that can't lock the declarations, mallory could declare that a table of his refers.
+prepare_as('app', 'CREATE TABLE app.alone (id serial PRIMARY KEY)');
+refused('declarations that cannot be locked', 'adopt, dry run' => q{SET ROLE app; SELECT * FROM snowflake_migrate.adopt('{app.alone}', dry_run => true)});
+$server->safe_psql('game', 'REVOKE ALL ON snowflake_migrate.declared_references FROM mallory');
+allowed('declarations that nobody writes', $superuser, q{SET ROLE app; SELECT * FROM snowflake_migrate.adopt('{app.alone}', dry_run => true)});
+
+# The schema of the new default can't be exchanged meanwhile.
+$server->safe_psql('game', 'ALTER SCHEMA public OWNER TO mallory');
+{
+	my $session = $server->background_psql('game', on_error_stop => 1);
+
+	$session->query_safe(q{BEGIN; SELECT * FROM snowflake_migrate.adopt('{app.alone}', dry_run => true)});
+	($out, $err) = run_as('mallory', q{SET lock_timeout = '100ms'; ALTER SCHEMA public RENAME TO other});
+	like($err, qr/lock timeout/, "schema of snowflake_nextval(): waits for the superuser's transaction");
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+	$server->safe_psql('game', 'ALTER SCHEMA other RENAME TO public') if $err eq '';
+}
+$server->safe_psql('game', q{
+	CREATE FUNCTION shop.exchange() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+	BEGIN
+		ALTER SCHEMA public RENAME TO other;
+		CREATE SCHEMA public;
+		GRANT USAGE ON SCHEMA public TO PUBLIC;
+		CREATE FUNCTION public.snowflake_nextval() RETURNS bigint LANGUAGE sql AS 'SELECT 7::bigint';
+	END $$;
+	CREATE EVENT TRIGGER exchange ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION shop.exchange();
+});
+($out, $err) = run_as('app', q{SELECT * FROM snowflake_migrate.adopt('{app.alone}')});
+like($err, qr/ERROR:  the schema of snowflake_nextval\(\) was renamed while tables were adopted/, 'schema of snowflake_nextval(): that it was exchanged is an error') or diag($out);
+$server->safe_psql('game', 'DROP EVENT TRIGGER exchange; ALTER SCHEMA public OWNER TO pg_database_owner');
 
 # What is plain is not refused, whoever owns it; nor what casts, but no type of another role.
 prepare_as('mallory', q{ALTER TABLE mallory.notes ADD COLUMN shade mallory.shade DEFAULT 'dark', ADD CHECK (to_jsonb(order_id) IS NOT NULL AND 'n'::text || order_id <> ''),
