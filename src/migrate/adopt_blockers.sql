@@ -659,15 +659,11 @@ AS $$
 		CROSS JOIN snowflake_internal.strongest_role() AS s
 		LEFT JOIN pg_namespace AS m ON m.oid = n.schema
 		CROSS JOIN LATERAL (
-			SELECT r.oid
-			FROM unnest(snowflake_internal.other_roles()) AS o (oid) JOIN pg_roles AS r ON r.oid = o.oid
-			WHERE r.oid = n.typowner
-				/* This role is its member, the owner of the database. */
-				OR (r.rolname <> 'pg_database_owner' AND m.nspname <> 'pg_catalog'
-					AND (has_schema_privilege(r.oid, m.oid, 'CREATE') OR pg_has_role(r.oid, m.nspowner, 'MEMBER')))
-			ORDER BY r.rolcanlogin DESC, r.oid
+			SELECT o.oid FROM unnest(snowflake_internal.other_roles()) AS o (oid) WHERE o.oid = n.typowner
+			UNION ALL
+			SELECT snowflake_internal.other_creator(m.oid)
 			LIMIT 1) AS r
-	WHERE s.is_superuser
+	WHERE s.is_superuser AND r.oid IS NOT NULL
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_overload_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: what another role''s code could take the place of';

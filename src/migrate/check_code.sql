@@ -95,6 +95,83 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns whose values a run casts, and those that it is given';
 
 /*
+ * Expressions that a run reads anew, as text: it looks for their functions and operators by name, and another role
+ * could have created one of the same name that fits as well.  Where each is given its very types it is found alone;
+ * what is cast by itself on the way, or takes any type, another could fit better.  No lock is against that.
+ */
+CREATE FUNCTION snowflake_migrate_internal.overloads(
+	run_ bigint,
+	OUT relation regclass,
+	OUT object text,
+	OUT problem text,
+	OUT advice text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH merged AS MATERIALIZED (
+		SELECT t.relation::oid AS oid FROM snowflake_migrate_internal.merged_tables(run_) AS t
+	),
+	given AS MATERIALIZED (
+		SELECT g.relation, g.name
+		FROM snowflake_migrate_internal.run_columns(run_) AS c CROSS JOIN LATERAL unnest(c.given_columns) AS g
+	),
+	expression (relation, classid, objid, tree) AS MATERIALIZED (
+		SELECT c.conrelid, 'pg_constraint'::regclass, c.oid, c.conbin::text
+		FROM pg_constraint AS c
+		WHERE c.contype = 'c' AND c.conrelid IN (SELECT m.oid FROM merged AS m)
+		UNION ALL
+		SELECT a.attrelid, 'pg_constraint'::regclass, c.oid, c.conbin::text
+		FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid AND c.contype = 'c'
+		WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT m.oid FROM merged AS m)
+		UNION ALL
+		SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
+		FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+		WHERE d.adrelid IN (SELECT m.oid FROM merged AS m)
+			AND (a.attgenerated <> '' OR (d.adrelid, a.attname) NOT IN (SELECT g.relation, g.name FROM given AS g))
+		UNION ALL
+		SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
+		FROM pg_index AS i
+		WHERE (i.indisunique OR i.indisexclusion) AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
+			AND i.indrelid IN (SELECT m.oid FROM merged AS m)
+		UNION ALL
+		SELECT p.partrelid, 'pg_class'::regclass, p.partrelid, p.partexprs::text
+		FROM pg_partitioned_table AS p
+		WHERE p.partexprs IS NOT NULL AND pg_partition_root(p.partrelid) IN (SELECT m.oid FROM merged AS m)
+	),
+	/* COERCE_IMPLICIT_CAST is 2. */
+	named AS (
+		SELECT e.relation, e.classid, e.objid, d.refclassid, d.refobjid,
+			snowflake_internal.other_creator(coalesce(p.pronamespace, o.oprnamespace)) AS role
+		FROM expression AS e
+			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.objsubid = 0
+			LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+			LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+		WHERE (p.oid IS NOT NULL OR o.oid IS NOT NULL)
+			AND (e.tree ~ E':[a-z_]*format 2\\M|[{]NAMEDARGEXPR ' OR p.provariadic <> 0
+				 OR EXISTS (SELECT FROM pg_type AS y
+							WHERE y.typtype IN ('p', 'd', 'c')
+								AND (y.oid = ANY (p.proargtypes) OR y.oid IN (o.oprleft, o.oprright))))
+		UNION
+		/* Its owner can add casts, which is no news to who is no superuser. */
+		SELECT e.relation, e.classid, e.objid, 'pg_type'::regclass, y.oid, y.typowner
+		FROM expression AS e
+			CROSS JOIN LATERAL snowflake_internal.computed_types(e.tree) AS t (oid)
+			JOIN pg_type AS y ON y.oid = t.oid
+		WHERE y.typowner = ANY (snowflake_internal.other_roles())
+			AND (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s)
+	)
+	SELECT n.relation::regclass, pg_describe_object(n.classid, n.objid, 0),
+		format('code of role %s would run with the rights of role %s if it took the place of %s',
+			   n.role::regrole, s.role, pg_describe_object(n.refclassid, n.refobjid, 0)),
+		format('Let no other role create in the schema of the function or operator, nor own the type%s.',
+			   CASE WHEN s.is_superuser THEN '; or connect as a role that is no superuser' ELSE '' END)
+	FROM named AS n CROSS JOIN snowflake_internal.strongest_role() AS s
+	WHERE n.role IS NOT NULL
+	ORDER BY n.relation::regclass::text COLLATE "C", 2, 3
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.overloads(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: what another role''s code could take the place of';
+
+/*
  * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for
  * a lock, foreign keys may be added: it looks until nothing is.
  */
@@ -103,6 +180,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	relations record;
+	overload record;
 	seen_read oid[];
 	seen_written oid[];
 BEGIN
@@ -115,6 +193,15 @@ BEGIN
 		seen_read := relations.read;
 		seen_written := relations.written;
 	END LOOP;
+	IF (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s) THEN
+		SELECT o.* INTO overload FROM snowflake_migrate_internal.overloads(run_) AS o LIMIT 1;
+		IF FOUND THEN
+			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+				MESSAGE = 'cannot run code of other roles with the rights of a superuser',
+				DETAIL = format('%s: %s.', overload.object, overload.problem),
+				HINT = overload.advice;
+		END IF;
+	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_code(bigint)
@@ -151,7 +238,13 @@ BEGIN
 		seen_read := relations.read;
 		seen_written := relations.written;
 	END LOOP;
-	IF NOT caller.is_superuser THEN
+	PERFORM snowflake_migrate_internal.add_to_report(run_,
+			CASE WHEN caller.is_superuser THEN 'error' ELSE 'warning' END, NULL, o.relation::text, o.object, o.problem,
+			advice => o.advice)
+		FROM snowflake_migrate_internal.overloads(run_) AS o;
+	IF FOUND AND caller.is_superuser THEN
+		RETURN false;
+	ELSIF NOT caller.is_superuser THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.relation::text, c.object,
 				format('code of role %s would run with the rights of role %s: %s', c.owner, caller.role, c.code),
 				advice => format('Look at what it does, and make sure that you trust role %s.', c.owner))

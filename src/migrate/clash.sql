@@ -15,7 +15,7 @@ CREATE FUNCTION snowflake_migrate_internal.unique_constraints(
 	no_ int,
 	OUT label name,
 	OUT expressions text[],
-	OUT operators text[],
+	OUT operators oid[],
 	OUT distinct_nulls boolean,
 	OUT predicate text,
 	OUT policy text,
@@ -29,13 +29,11 @@ AS $$
 		SELECT x.relname,
 			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true) || ')' ORDER BY n)
 			 FROM generate_series(1, i.indnkeyatts) AS n),
-			(SELECT array_agg(format('OPERATOR(%I.%s)', s.nspname, p.oprname) ORDER BY k.n)
+			(SELECT array_agg(a.amopopr ORDER BY k.n)
 			 FROM unnest(i.indclass) WITH ORDINALITY AS k (opclass, n)
 				JOIN pg_opclass AS c ON c.oid = k.opclass
 				JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amopstrategy = 3
-					AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype
-				JOIN pg_operator AS p ON p.oid = a.amopopr
-				JOIN pg_namespace AS s ON s.oid = p.oprnamespace),
+					AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype),
 			NOT i.indnullsnotdistinct,
 			pg_get_expr(i.indpred, i.indrelid),
 			CASE WHEN t.mode = 'same_id' AND k.is_key THEN 'same_id' ELSE coalesce(p.policy, 'error') END,
@@ -57,12 +55,13 @@ AS $$
 		WHERE t.run = run_ AND t.no = no_
 		UNION ALL
 		SELECT 'natural key', (SELECT array_agg(quote_ident(n)) FROM unnest(t.natural_key) AS n),
-			(SELECT array_agg(format('OPERATOR(%I.=)', coalesce(s.nspname, 'pg_catalog')) ORDER BY k.n)
+			(SELECT array_agg(o.amopopr ORDER BY k.n)
 			 FROM unnest(t.natural_key) WITH ORDINALITY AS k (name, n)
 				JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = k.name
 				LEFT JOIN pg_opclass AS c ON c.opcintype = a.atttypid AND c.opcdefault
 					AND c.opcmethod = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree')
-				LEFT JOIN pg_namespace AS s ON s.oid = c.opcnamespace),
+				LEFT JOIN pg_amop AS o ON o.amopfamily = c.opcfamily AND o.amopstrategy = 3
+					AND o.amoplefttype = c.opcintype AND o.amoprighttype = c.opcintype),
 			false, NULL, 'match', NULL, NULL, NULL, false
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.no = no_ AND t.mode = 'match'
@@ -88,8 +87,11 @@ AS $$
 	UNION ALL
 	/* That of a domain calls the column VALUE. */
 	SELECT c.conname, ARRAY[a.attname],
-		format('(SELECT %s FROM (SELECT %I AS value) AS d)', pg_get_expr(c.conbin, 0), a.attname)
-	FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid AND c.contype = 'c'
+		format('(SELECT %s FROM (SELECT CAST(%I AS %s) AS value) AS d)', pg_get_expr(c.conbin, 0), a.attname,
+			   format_type(y.typbasetype, y.typtypmod))
+	FROM pg_attribute AS a
+		JOIN pg_type AS y ON y.oid = a.atttypid
+		JOIN pg_constraint AS c ON c.contypid = y.oid AND c.contype = 'c'
 	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_constraints(regclass)
@@ -122,7 +124,8 @@ BEGIN
 		INTO STRICT names
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.no = no_;
-	SELECT string_agg(format('t.e%s %s w.e%s', o.n, o.operator, o.n), ' AND ' ORDER BY o.n) INTO same_values
+	SELECT string_agg(snowflake_migrate_internal.compared(o.operator::oid, 't.e' || o.n, 'w.e' || o.n), ' AND '
+					  ORDER BY o.n) INTO same_values
 		FROM jsonb_array_elements_text(constraint_ -> 'operators') WITH ORDINALITY AS o (operator, n);
 	RETURN names || jsonb_build_object(
 		'taken', snowflake_migrate_internal.fill($query$(

@@ -19,8 +19,8 @@ AS $$
 		'columns', string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n),
 		'given', string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)
 			|| snowflake_migrate_internal.in_part(f.conrelid, 't'),
-		'same', string_agg(format('p.%I OPERATOR(%I.%s) t.%I', b.attname, s.nspname, o.oprname, a.attname), ' AND '
-						   ORDER BY k.n)
+		'same', string_agg(snowflake_migrate_internal.compared(
+				k.operator, format('p.%I', b.attname), format('t.%I', a.attname)), ' AND ' ORDER BY k.n)
 			|| snowflake_migrate_internal.in_part(f.confrelid, 'p'),
 		'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
 	FROM pg_constraint AS f
@@ -31,8 +31,6 @@ AS $$
 			WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
 		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
 		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
-		JOIN pg_operator AS o ON o.oid = k.operator
-		JOIN pg_namespace AS s ON s.oid = o.oprnamespace
 	WHERE f.oid = foreign_key
 	GROUP BY f.conrelid, f.confrelid, r.child, r.parent
 $$;

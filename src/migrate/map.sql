@@ -242,11 +242,9 @@ AS $$
 				'values', (SELECT string_agg(format('(%s) AS "merge e%s"', pg_get_indexdef(c.conindid, n, true), n),
 											 ', ')
 						   FROM generate_subscripts(c.conexclop, 1) AS n),
-				'same', (SELECT string_agg(format('t."merge e%s" OPERATOR(%I.%s) (%s)', o.n, s.nspname, p.oprname,
-												  pg_get_indexdef(c.conindid, o.n::int, true)), ' AND ')
-						 FROM unnest(c.conexclop) WITH ORDINALITY AS o (operator, n)
-							JOIN pg_operator AS p ON p.oid = o.operator
-							JOIN pg_namespace AS s ON s.oid = p.oprnamespace))),
+				'same', (SELECT string_agg(snowflake_migrate_internal.compared(o.operator, format('t."merge e%s"', o.n),
+												'(' || pg_get_indexdef(c.conindid, o.n::int, true) || ')'), ' AND ')
+						 FROM unnest(c.conexclop) WITH ORDINALITY AS o (operator, n)))),
 		'rows clash with the target''s in the exclusion constraint',
 		'Change these rows in the source, or put a view that leaves them out in its place.'
 	FROM pg_constraint AS c JOIN pg_index AS i ON i.indexrelid = c.conindid JOIN pg_class AS r ON r.oid = c.conrelid

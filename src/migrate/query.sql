@@ -98,6 +98,25 @@ COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
 
 /*
+ * A comparison by one operator, or by what = is where that is null.  Outside of pg_catalog another role may have one of
+ * the same name for the types that the values have: only for an operator's own types is there one alone.
+ */
+CREATE FUNCTION snowflake_migrate_internal.compared(operator oid, left_ text, right_ text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce((
+			SELECT CASE n.nspname
+				WHEN 'pg_catalog' THEN format('%s OPERATOR(pg_catalog.%s) %s', left_, o.oprname, right_)
+				ELSE format('CAST(%s AS %s) OPERATOR(%I.%s) CAST(%s AS %s)', left_, format_type(o.oprleft, -1),
+							n.nspname, o.oprname, right_, format_type(o.oprright, -1)) END
+			FROM pg_operator AS o JOIN pg_namespace AS n ON n.oid = o.oprnamespace
+			WHERE o.oid = operator),
+		format('%s OPERATOR(pg_catalog.=) %s', left_, right_))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: a comparison by one operator';
+
+/*
  * What the queries for one table of a run have in common:
  *
  *     kind       id: its key is renumbered; key: it has one all the same; none

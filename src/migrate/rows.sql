@@ -539,7 +539,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN count(a.attname) = 0 THEN rows
 			ELSE format('SELECT %I.*, %s FROM (%s) AS %I', c.relname,
-						string_agg(format('(%s) AS %I', pg_get_expr(d.adbin, d.adrelid), a.attname), ', '
+						string_agg(format('CAST((%s) AS %s) AS %I', pg_get_expr(d.adbin, d.adrelid),
+										  format_type(a.atttypid, a.atttypmod), a.attname), ', '
 								   ORDER BY a.attnum) FILTER (WHERE a.attname IS NOT NULL),
 						rows, c.relname) END
 	FROM pg_class AS c

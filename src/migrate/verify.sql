@@ -36,8 +36,10 @@ BEGIN
 		WHERE r.run = run_ AND r.no = no_ AND r.dangling = 'error' AND r.path IS NULL AND NOT r.elements
 			AND r.name <> ALL (plan.key) AND r.name::text = ANY (parts.names);
 	/* A row that stands for the source's has its natural key. */
-	SELECT string_agg(format('((t.%I %s %s) IS NOT TRUE AND NOT (t.%I IS NULL AND %s IS NULL))',
-							 k.name, u.operators[k.n], e.expression, k.name, e.expression), ' OR ')
+	SELECT string_agg(format('((%s) IS NOT TRUE AND NOT (t.%I IS NULL AND %s IS NULL))',
+							 snowflake_migrate_internal.compared(
+								u.operators[k.n], format('t.%I', k.name), e.expression),
+							 k.name, e.expression), ' OR ')
 		INTO other
 		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS u,
 			unnest(plan.natural_key) WITH ORDINALITY AS k (name, n),

@@ -44,6 +44,24 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_internal.other_roles() IS 'the roles that have less rights than the caller';
 
+/* One of these roles, if there is any, that may create in a schema. */
+CREATE FUNCTION snowflake_internal.other_creator(schema oid) RETURNS oid
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT r.oid
+	FROM pg_namespace AS n
+		CROSS JOIN unnest(snowflake_internal.other_roles()) AS o (oid)
+		JOIN pg_roles AS r ON r.oid = o.oid
+	WHERE n.oid = schema AND n.nspname <> 'pg_catalog'
+		/* This role is its member, the owner of the database. */
+		AND r.rolname <> 'pg_database_owner'
+		AND (has_schema_privilege(r.oid, n.oid, 'CREATE') OR pg_has_role(r.oid, n.nspowner, 'MEMBER'))
+	ORDER BY r.rolcanlogin DESC, r.oid
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_internal.other_creator(oid)
+	IS 'a role with less rights than the caller that may create in a schema';
+
 /* A column of a table. */
 CREATE TYPE snowflake_internal.table_column AS (relation oid, name name);
 

@@ -790,6 +790,69 @@ partitioned_world();
 $server->safe_psql('game', 'ALTER SCHEMA west OWNER TO mallory');
 refused('SET ROLE, schema of a source', check => "SET ROLE merger; $check", 'dry run' => 'SET ROLE merger; ' . merge_call(', dry_run => true'));
 allowed('schema of a source, without SET ROLE', $superuser, $check);
+# Functions and operators that a merge looks for anew, by their names: others of the same name may fit better.
+$server->safe_psql('game', q{
+	CREATE FUNCTION shop.is_set(anyelement) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 IS NOT NULL';
+	CREATE FUNCTION shop.is_large(bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 0';
+	CREATE FUNCTION shop.is_small(int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 < 1000';
+});
+my $overloads = q{
+	CREATE FUNCTION shop.is_set(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$;
+	CREATE FUNCTION shop.is_large(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$;
+};
+prepare_as('mallory', q{
+	CREATE FUNCTION shop.is_small(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$;
+	CREATE FUNCTION shop.is_small(anyelement) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$;
+});
+my %rebound = (
+	'CHECK of any type' => 'ALTER TABLE realm.heroes ADD CHECK (shop.is_set(rank))',
+	'CHECK of a wider type' => 'ALTER TABLE realm.heroes ADD CHECK (shop.is_large(rank))',
+	'generated column' => 'ALTER TABLE realm.heroes ADD COLUMN is_set boolean GENERATED ALWAYS AS (shop.is_set(rank)) STORED',
+	'unique index' => 'CREATE UNIQUE INDEX ON realm.heroes (id, (shop.is_large(rank)))',
+	'default' => 'ALTER TABLE realm.heroes ADD COLUMN good boolean DEFAULT shop.is_set(1)',
+	'CHECK of a domain' => 'CREATE DOMAIN realm.number AS int CHECK (shop.is_large(VALUE)); ALTER TABLE realm.heroes ALTER rank TYPE realm.number',
+);
+foreach my $place (sort keys %rebound)
+{
+	world($superuser);
+	$server->safe_psql('game', $rebound{$place});
+	prepare_as('mallory', $overloads);
+	refused("overloaded, $place", check => $check, 'dry run' => merge_call(', dry_run => true'), merge => merge_call());
+	prepare_as('mallory', 'DROP FUNCTION shop.is_set(int), shop.is_large(int)');
+}
+world($superuser);
+$server->safe_psql('game', q{
+	ALTER TABLE realm.heroes ADD CHECK (shop.is_small(rank)), ADD COLUMN sum bigint GENERATED ALWAYS AS (rank + 1) STORED;
+	CREATE UNIQUE INDEX ON realm.heroes (id, (shop.is_small(rank)));
+	CREATE DOMAIN realm.number AS int CHECK (shop.is_small(VALUE));
+	ALTER TABLE realm.heroes ADD COLUMN number realm.number;
+	GRANT USAGE ON SCHEMA realm TO mallory;
+});
+prepare_as('mallory', 'CREATE FUNCTION shop.is_small(realm.number) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$');
+allowed('overloaded, of the very types: check', $superuser, $check);
+allowed('overloaded, of the very types: merge', $superuser, merge_call());
+if ($server->safe_psql('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'}))
+{
+	world($superuser);
+	$server->safe_psql('game', q{
+		CREATE EXTENSION citext SCHEMA shop;
+		CREATE DOMAIN realm.email AS shop.citext;
+		ALTER TABLE realm.heroes ADD COLUMN mail realm.email UNIQUE;
+		ALTER TABLE west.heroes ADD COLUMN mail realm.email;
+		UPDATE realm.heroes SET mail = 'A@b';
+		UPDATE west.heroes SET mail = id || '@b';
+		CREATE TABLE realm.mails (mail realm.email REFERENCES realm.heroes (mail));
+		GRANT USAGE ON SCHEMA realm TO mallory;
+	});
+	prepare_as('mallory', q{
+		CREATE FUNCTION mallory.equal(realm.email, realm.email) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN NOT mallory.deed(); END $$;
+		CREATE OPERATOR shop.= (leftarg = realm.email, rightarg = realm.email, function = mallory.equal);
+	});
+	my $mails = allowed('overloaded, an operator of a domain: merge', $superuser, merge_call());
+	allowed('overloaded, an operator of a domain: verify', $superuser, "SELECT * FROM snowflake_migrate.verify($mails)");
+	$server->safe_psql('game', 'SET client_min_messages = warning; DROP EXTENSION citext CASCADE');
+}
+$server->safe_psql('game', 'SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE');
 
 # Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
 foreach my $place ('index of a constant', 'condition of an index', 'trigger', 'type with a cast', 'referring table')
@@ -815,6 +878,12 @@ like($out, qr/^error \| realm.heroes \| constraint \S+ on table realm.heroes \| 
 	'check, an application: says who has to connect');
 like(allowed('check, an application', 'merger', $check), qr/^warning \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role merger: function app.is_good\(bigint\)/m,
 	'check, an application: says whose code runs');
+# So it does of what could take the place of something.
+$server->safe_psql('game', 'GRANT USAGE ON SCHEMA shop TO merger; ALTER TABLE realm.heroes ADD CONSTRAINT is_set CHECK (shop.is_set(rank))');
+like(allowed('check, overloaded', 'merger', $check), qr/^warning \| realm.heroes \| constraint is_set .* of role mallory would run with the rights of role merger if it took the place of function shop.is_set\(anyelement\)/m,
+	'check, overloaded: says whose code could run');
+$server->safe_psql('game', 'ALTER TABLE realm.heroes DROP CONSTRAINT is_set');
+
 # A type that the superuser has taken over can't be given casts by others.
 prepare_as('app', q{CREATE TYPE app.mood AS ENUM ('glad'); ALTER TABLE realm.heroes ADD COLUMN mood app.mood; ALTER TABLE west.heroes ADD COLUMN mood app.mood DEFAULT 'glad'});
 like((run_as($superuser, $check))[0], qr/^error \| realm.heroes \| column mood .*: type app.mood \| .* ALTER TYPE app.mood OWNER TO \Q$superuser\E;/m, 'check, a type: says how to take it over');
