@@ -5,7 +5,7 @@
  * What the session has taken is kept as the moment up to which its time is spent:
  * each id takes its part of a second.  Time that was not spent in the last second
  * may be spent at once, so that in t seconds there are at most t + 1 times the
- * rate.  A session begins with one id: to begin another one gains nothing.
+ * rate.  A session begins with one id: to begin another one gains that, and no more.
  *
  * Times are ns on CLOCK_BOOTTIME.
  */
