@@ -220,7 +220,7 @@ $holder->query_safe('LOCK TABLE realm.mail IN SHARE MODE');
 
 my $call = $merge->start_merge('one', $merge->call_sql(batch_size => 50), user => 'merger');
 
-my $waits = q{EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'merge' AND wait_event_type = 'Lock')};
+my $waits = q{EXISTS (SELECT FROM pg_locks WHERE relation = 'realm.mail'::regclass AND NOT granted)};
 my $progress = q{FROM snowflake_migrate.progress WHERE state = 'copying'};
 
 ok($merge->wait_for('one', $waits, $call), 'a merge waits for a lock') or diag($call->{err});
