@@ -12,13 +12,20 @@ namespace snowflake
 namespace
 {
 
+/* What follows both, and a registry takes: one that was restored may be far behind, and goes on from where it is. */
+int64_t
+following(const Claim &claim, int64_t generation, int64_t step)
+{
+	return std::min(std::max(claim.generation, generation) + step, claim.generation + longest_generation_step);
+}
+
 /* A holder of this claim with one more step in its life. */
 Claim
 successor(const Claim &claim, int64_t generation, const Holder &holder, int64_t granted_until_us)
 {
 	Claim		next = claim;
 
-	next.generation = std::max(claim.generation, generation) + 1;
+	next.generation = following(claim, generation, 1);
 	next.holder = holder;
 	next.granted_until_us = granted_until_us;
 	return next;
@@ -148,7 +155,7 @@ decide_assertion(const Claim &claim, const Grant &lost, Claim *next) noexcept
 	 * Whoever read the claim before must fail to write it.  Nor may its holder take this for an answer that it misses:
 	 * in a restored registry that holder may be ahead of the row, but not of what was lost.
 	 */
-	next->generation = std::max(claim.generation, lost.generation) + 2;
+	next->generation = following(claim, lost.generation, 2);
 	next->granted_until_us = lost.granted_until_us;
 	return true;
 }

@@ -260,7 +260,7 @@ enum class Admission
 	other_role,					/* it is the writer's own by its nonce, but another role made it, and it is alive */
 };
 
-/* No write takes the generation further than this: in a restored registry, as far as its holders may have gone on. */
+/* No write takes the generation further than this: one role's writes would use all of them up. */
 constexpr int64_t longest_generation_step = int64_t{1} << 32;
 
 /*

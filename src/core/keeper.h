@@ -557,20 +557,22 @@ private:
 	{
 		Claim		next;
 
-		if (is_assertion_due_ || !decide_assertion(known, grant_, &next))
-			return;
-		lost_grant_ = grant_;
+		if (!is_assertion_due_ && decide_assertion(known, grant_, &next))
+			begin_assertion(grant_);
+	}
+
+	/* From the next turn on, the registry is told how far ids were or may be made under this grant. */
+	void begin_assertion(const Grant &grant) noexcept
+	{
+		lost_grant_ = grant;
 		is_assertion_due_ = true;
 		is_refusal_told_ = false;
-		(void) assert_lost_grant();
 	}
 
 	/* The registry has given the number to another, or to nobody. */
 	void lose(const Claim &known, int64_t issued_until_us) noexcept
 	{
-		lost_grant_ = used_up(grant_, issued_until_us);
-		is_assertion_due_ = true;
-		is_refusal_told_ = false;
+		begin_assertion(used_up(grant_, issued_until_us));
 		env_.lost(grant_, known);
 	}
 

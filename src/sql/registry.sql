@@ -564,6 +564,24 @@ COMMENT ON FUNCTION snowflake_internal.registry_fence IS 'for a registry''s own 
 REVOKE ALL ON FUNCTION snowflake_internal.registry_fence FROM PUBLIC;
 
 /*
+ * A write that was not done may have been to tell what an unsettled registry has forgotten: it stays unsettled for a
+ * while.  Where a transaction was in the way, for as long as that lasts; else for as long as a window is at most, since
+ * who was refused for longer holds nothing any more.
+ */
+CREATE FUNCTION snowflake_internal.registry_not_heard(is_locked boolean) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_internal.registry_keep_unsettled(true)
+	  FROM snowflake_internal.registry_memory() AS m, snowflake_internal.registry_server AS s
+	 WHERE m.boot_clock < greatest(s.settled_at, m.kept_until)
+	   AND (is_locked OR m.boot_clock < s.settled_at +
+			extract(epoch FROM snowflake_internal.registry_longest_window()) * 1000000)
+$$;
+COMMENT ON FUNCTION snowflake_internal.registry_not_heard(boolean) IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_not_heard(boolean) FROM PUBLIC;
+
+/*
  * Writes a claim where the registry has it in this generation, 0 for none at all, and still has the incarnation in
  * which the claim was read; false where not.  me is the writing server's nonce, layout its layout.  form is what
  * becomes of the claim: 'claim', the server is granted it, or renews it, and counts as alive for alive_for from now on;
@@ -617,13 +635,6 @@ BEGIN
 		RAISE EXCEPTION 'port of a claim''s holder must be from 0 to 65535, not %', port
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	max_node := snowflake_internal.layout_max_node(coalesce(
-		(SELECT g.layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C"), $8));
-	IF node NOT BETWEEN 0 AND max_node THEN
-		RAISE EXCEPTION 'node number of a claim does not fit the layout'
-			USING ERRCODE = 'numeric_value_out_of_range',
-				  DETAIL = format('It is %s; the layout has those from 0 to %s.', node, max_node);
-	END IF;
 	-- These are for people only.
 	granted_at := timestamptz 'epoch' +
 		least(greatest(since, 0), snowflake_internal.registry_us(clock_timestamp())) * interval '1 microsecond';
@@ -632,16 +643,29 @@ BEGIN
 	-- Without months and days, which count otherwise where they are added to a time.
 	alive_for := make_interval(secs => CASE WHEN is_claim THEN window_s ELSE 0 END);
 
-	SELECT * INTO known FROM snowflake_internal.registry_claim AS c
-	 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
-	SELECT * INTO decided FROM snowflake_internal.registry_fence(
-		known, form, node, incarnation, expected_generation, generation, me, granted_until, alive_for);
-	IF decided.fence IS NULL THEN
-		RETURN false;
-	END IF;
-
 	-- What it locks it writes, or else lets go at once.
 	BEGIN
+		max_node := snowflake_internal.layout_max_node(coalesce(
+			(SELECT g.layout FROM snowflake_internal.registry_group AS g WHERE g.registry_group = $1 COLLATE "C"), $8));
+		-- What is told of a number in the writer's own layout is heard, whatever the group was given since.
+		IF NOT is_claim THEN
+			max_node := greatest(max_node, snowflake_internal.layout_max_node($8));
+		END IF;
+		IF node NOT BETWEEN 0 AND max_node THEN
+			RAISE EXCEPTION 'node number of a claim does not fit the layout'
+				USING ERRCODE = 'numeric_value_out_of_range',
+					  DETAIL = format('It is %s; the layout has those from 0 to %s.', node, max_node);
+		END IF;
+		SELECT * INTO known FROM snowflake_internal.registry_claim AS c
+		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2;
+		SELECT * INTO decided FROM snowflake_internal.registry_fence(
+			known, form, node, incarnation, expected_generation, generation, me, granted_until, alive_for);
+		-- What was noticed on the way stays.
+		IF decided.fence IS NULL THEN
+			PERFORM snowflake_internal.registry_not_heard(false) WHERE form = 'assertion' COLLATE "C";
+			RETURN false;
+		END IF;
+
 		SELECT * INTO known FROM snowflake_internal.registry_claim AS c
 		 WHERE c.registry_group = $1 COLLATE "C" AND c.node = $2
 		   FOR UPDATE;
@@ -699,16 +723,17 @@ BEGIN
 		END IF;
 	EXCEPTION
 		WHEN SQLSTATE 'SF0NO' THEN
+			PERFORM snowflake_internal.registry_not_heard(false) WHERE form = 'assertion' COLLATE "C";
 			RETURN false;
 		WHEN lock_not_available THEN
-			-- What it came to say the registry does not know: it may be what it has forgotten.
-			IF decided.is_unsettled THEN
-				PERFORM snowflake_internal.registry_keep_unsettled(true);
-			END IF;
+			PERFORM snowflake_internal.registry_not_heard(true);
 			RAISE EXCEPTION 'claim is being written by another transaction, which is still open'
 				USING ERRCODE = 'lock_not_available',
 					  DETAIL = format('It is that on node number %s of group "%s".', $2, $1),
 					  HINT = 'See pg_stat_activity in the registry''s database for a transaction that was left open.';
+		WHEN OTHERS THEN
+			PERFORM snowflake_internal.registry_not_heard(false);
+			RAISE;
 	END;
 	PERFORM snowflake_internal.registry_wrote(number);
 	RETURN true;

@@ -168,15 +168,29 @@ $one->start;
 is($one->held, 7, 'one holds the number');
 $one->take(100);
 put_back('empty');
-is(told(written(99, 'claim', 'r.clock', layout => q{'timestamp:38 server:20 sequence:5 tick:10ms epoch:2025-01-02'}, window => '1 s')), 't', 'another layout');
+# It has no number 7.
+is(told(written(1, 'claim', 'r.clock', layout => q{'timestamp:38 node:2 sequence:5 tick:10ms epoch:2025-01-01'}, window => '1 s')), 't', 'another layout');
 $one->resume_keeper;
 wait_until('one is told that', sub { $one->stat('problem') =~ /its group has the layout/ });
-is($registry->claim(7, q{granted_until > now() + interval '10 s'}), 't', 'and has told how far its ids may go');
-$registry->wait_for_claim(99, q{state = 'expired'});
+$registry->wait_for_claim(7, q{granted_until > now() + interval '10 s'});
+$registry->wait_for_claim(1, q{state = 'expired'});
 $registry->safe_psql('postgres', q{SELECT snowflake_registry_forget_layout('default')});
 $registry->settle;
 is($one->held, 7, 'the layout is forgotten: one holds its number again');
 $one->take(100);
+
+# A write that is refused may have been to tell something.
+put_back('empty');
+settle_in(3);
+like(told(written(7, 'assertion', 0)), qr/ERROR/, 'a write that is refused');
+$registry->poll_query_until('postgres', 'SELECT settled_at < (snowflake_internal.registry_memory()).boot_clock FROM snowflake_internal.registry_server') or die;
+is(unsettled(), 't', 'the registry would have settled: it has not');
+$registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at - 600000000');
+$registry->safe_psql('postgres', 'SELECT snowflake_internal.registry_keep_unsettled(false)');
+like(told(written(7, 'assertion', 0)), qr/ERROR/, 'a write that is refused after 10 min');
+is(unsettled(), 'f', 'it has settled');
+$one->resume_keeper;
+is($one->held, 7, 'one holds the number');
 $one->stop;
 
 #

@@ -261,6 +261,25 @@ TEST(Renewal, goes_on_before_the_registry_has_settled)
 	EXPECT_EQ(Renewing(claim_of(me, 5, 600, true), issued(550), held_grant, unsettled).verdict, Verdict::write);
 }
 
+/* Somebody had taken the generation far ahead before the backup's successor was lost. */
+TEST(Renewal, takes_a_step_that_the_registry_admits_however_far_ahead_its_holder_is)
+{
+	const Claim forgotten = {7, 0, 0, false, 0, {}, 0};
+	const int64_t far = 3 * longest_generation_step;
+	const Grant held = {7, far, 500, 700, 0, 0};
+	const RegistryTime time = {600, 1000, 0, "", false};
+	Claim		next{};
+	Grant		renewed{};
+
+	ASSERT_EQ(decide_renewal(forgotten, time, me, {600, 0, 0}, 100, false, held, &next, &renewed), Verdict::write);
+	EXPECT_EQ(next.generation, longest_generation_step);
+	EXPECT_EQ(renewed.generation, next.generation);
+	ASSERT_TRUE(decide_release(forgotten, me, 600, held, &next));
+	EXPECT_EQ(next.generation, longest_generation_step);
+	ASSERT_TRUE(decide_assertion(forgotten, held, &next));
+	EXPECT_EQ(next.generation, longest_generation_step);
+}
+
 TEST(Renewal, that_is_overdue_adds_no_time_until_the_registry_has_settled)
 {
 	Renewing	early(claim_of(me, 5, 600, true), issued(580), held_grant, unsettled, true);
