@@ -1,4 +1,4 @@
--- The psql variables avalon_players and avalon_gold are what was there before.
+-- psql -v run=N -v avalon_players=N -v avalon_gold=N -f totals.sql: the merge, and what was there before it.
 SELECT coalesce(m.source, 'avalon') AS "from", count(*) AS players, sum(p.gold) AS gold,
 	CASE WHEN m.source IS NULL THEN :avalon_players ELSE (SELECT count(*) FROM camelot.players) END AS "players before",
 	CASE WHEN m.source IS NULL THEN :avalon_gold ELSE (SELECT sum(gold) FROM camelot.players) END AS "gold before"
