@@ -30,7 +30,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 			MESSAGE = format('merge %s belongs to role %I', run_, merged_by),
 			DETAIL = 'Its plan has expressions, which would run with the rights of the current user.',
-			HINT = 'Connect as that role, or SET ROLE to it where you trust it: what it wrote could reset the role.';
+			HINT = 'Connect as that role.';
 	END IF;
 END
 $$;

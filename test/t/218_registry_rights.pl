@@ -487,7 +487,7 @@ is($registry->claim(9, "granted_until = '$told'"), 't', 'which takes nothing bac
 is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'it is renewed');
 is($registry->claim(9, "granted_until >= '$told'"), 't', 'above that');
 is(answer('keeper', written(node => 9, form => q{'assertion'}, me => "'$other'", granted_until => 'r.granted_until + 100000000')), 't', 'its holder tells all after that, too');
-$registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at - 1e17');
+$registry->settle;
 like(answer('keeper', written(node => 9, form => q{'assertion'}, me => "'$other'", granted_until => 'r.granted_until + 100000000')),
 	qr/claim of a living holder cannot be changed by others/, 'but not when all were heard');
 is(answer('intruder', written(node => 9, alive_for => q{interval '10 min'})), 't', 'it is renewed by a settled registry');

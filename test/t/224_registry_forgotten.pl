@@ -181,13 +181,17 @@ $one->take(100);
 
 # A write that is refused may have been to tell something.
 put_back('empty');
+is(told(written(8, 'claim', 'r.clock', window => '1 s')), 't', 'a number is claimed');
+
+my $other = written(7, 'claim', 'r.clock', layout => q{'timestamp:38 server:20 sequence:5 tick:10ms epoch:2025-01-02'});
+
 settle_in(3);
-like(told(written(7, 'assertion', 0)), qr/ERROR/, 'a write that is refused');
+like(told($other), qr/ERROR: .*layout does not match/, 'a write that is refused');
 $registry->poll_query_until('postgres', 'SELECT settled_at < (snowflake_internal.registry_memory()).boot_clock FROM snowflake_internal.registry_server') or die;
 is(unsettled(), 't', 'the registry would have settled: it has not');
 $registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at - 600000000');
 $registry->safe_psql('postgres', 'SELECT snowflake_internal.registry_keep_unsettled(false)');
-like(told(written(7, 'assertion', 0)), qr/ERROR/, 'a write that is refused after 10 min');
+like(told($other), qr/ERROR: .*layout does not match/, 'a write that is refused after 10 min');
 is(unsettled(), 'f', 'it has settled');
 $one->resume_keeper;
 is($one->held, 7, 'one holds the number');
