@@ -248,10 +248,7 @@ BEGIN
 	IF has_table_privilege('snowflake_migrate.declared_references', 'UPDATE, DELETE, TRUNCATE') THEN
 		LOCK TABLE snowflake_migrate.declared_references IN SHARE MODE;
 	END IF;
-	IF NOT current_setting('transaction_read_only')::boolean
-		AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
-		PERFORM FROM pg_namespace AS n WHERE n.oid = snowflake_migrate_internal.snowflake_schema() FOR SHARE;
-	END IF;
+	PERFORM snowflake_internal.lock_schemas(ARRAY[snowflake_migrate_internal.snowflake_schema()]);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_hold()

@@ -56,13 +56,7 @@ BEGIN
 		set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true);
 	/* So are names of tables and columns. */
 	PERFORM set_config('quote_all_identifiers', 'off', true);
-	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', run_),
-			HINT = 'See snowflake_migrate.runs.';
-	END IF;
-	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
-	PERFORM snowflake_migrate_internal.lock_target(run_row.target);
+	PERFORM snowflake_migrate_internal.lock_target(r.target) FROM snowflake_migrate_internal.own_run(run_) AS r;
 	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_ FOR UPDATE;
 	IF run_row.state <> ALL (states) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',

@@ -37,6 +37,25 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_other(bigint, name)
 	IS 'for snowflake_migrate.merge()''s own use: an error where a run is another role''s';
 
+/* A run of the current role's; an error where there is none, or it is another role's. */
+CREATE FUNCTION snowflake_migrate_internal.own_run(run_ bigint) RETURNS snowflake_migrate.runs
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	run_row snowflake_migrate.runs;
+BEGIN
+	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', run_),
+			HINT = 'See snowflake_migrate.runs.';
+	END IF;
+	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
+	RETURN run_row;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.own_run(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: a run of the current role''s';
+
 /*
  * Raises an error where the maps of a run are neither its role's nor a superuser's, or its schema is not: somebody else
  * could have listed rows there that the run did not bring, and put others in their place at any time.

@@ -556,50 +556,48 @@ COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text)
  * A query for the rows of one table of one source as they become, with all columns.  Of a table with a key, "merge o1"
  * .. are the source's key, "merge n1" .. the target's, then "merge action" and "merge tries", how often a policy has
  * changed the row.
- *
- * People run it, too (doc/merging.md), and it has what the role of the run wrote into its plan.
  */
-CREATE FUNCTION snowflake_migrate_internal.rows(run_ bigint, no_ int, source_ int) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+CREATE FUNCTION snowflake_migrate_internal.source_rows(run_ bigint, no_ int, source_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-#variable_conflict use_column
-DECLARE
-	run_row record;
+	SELECT snowflake_migrate_internal.with_generated(t.relation,
+		format('SELECT %s FROM %s',
+			concat_ws(', ',
+				CASE WHEN t.kind <> 'none' THEN
+					snowflake_migrate_internal.key_list('m.o# AS "merge o#", m.n# AS "merge n#"', t.key)
+					|| ', m.action AS "merge action", '
+					|| CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+										 WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
+						THEN 'coalesce(v.tries, 0)' ELSE '0' END || ' AS "merge tries"' END,
+				(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
+				 FROM unnest(p.names, p.expressions) AS e (name, expression))),
+			p.origin))
+	FROM snowflake_migrate_internal.plan_tables AS t,
+		snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
+	WHERE t.run = run_ AND t.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';
+
+/* source_rows() for people (doc/merging.md).  The query has what the role of the run wrote into its plan. */
+CREATE FUNCTION snowflake_migrate_internal.rows(run_ bigint, no_ int, source_ int) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
 BEGIN
-	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', run_),
-			HINT = 'See snowflake_migrate.runs.';
-	END IF;
-	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
-	PERFORM snowflake_migrate_internal.refuse_maps(run_);
-	RETURN (
-		SELECT snowflake_migrate_internal.with_generated(t.relation,
-			format('SELECT %s FROM %s',
-				concat_ws(', ',
-					CASE WHEN t.kind <> 'none' THEN
-						snowflake_migrate_internal.key_list('m.o# AS "merge o#", m.n# AS "merge n#"', t.key)
-						|| ', m.action AS "merge action", '
-						|| CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
-											 WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
-							THEN 'coalesce(v.tries, 0)' ELSE '0' END || ' AS "merge tries"' END,
-					(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
-					 FROM unnest(p.names, p.expressions) AS e (name, expression))),
-				p.origin))
-		FROM snowflake_migrate_internal.plan_tables AS t,
-			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
-		WHERE t.run = run_ AND t.no = no_);
+	PERFORM snowflake_migrate_internal.own_run(run_), snowflake_migrate_internal.refuse_maps(run_);
+	RETURN snowflake_migrate_internal.source_rows(run_, no_, source_);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.rows(bigint, int, int)
-	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';
+	IS 'a query for the rows of a table of a source as they become in a merge';
 
 /* A query for the rows of all sources as they become, with "merge source" before. */
 CREATE FUNCTION snowflake_migrate_internal.all_rows(run_ bigint, no_ int) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT string_agg(format('SELECT %s AS "merge source", s.* FROM (%s) AS s', s.source,
-							 snowflake_migrate_internal.rows(run_, no_, s.source)), ' UNION ALL ' ORDER BY s.source)
+							 snowflake_migrate_internal.source_rows(run_, no_, s.source)),
+					  ' UNION ALL ' ORDER BY s.source)
 	FROM snowflake_migrate_internal.plan_sources AS s
 	WHERE s.run = run_ AND s.no = no_
 $$;

@@ -319,7 +319,7 @@ BEGIN
 		WHERE x.m > 0 AND x.n > x.m
 	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source_rows',
 		(SELECT string_agg(format('UNION ALL SELECT ROW (t.*)::text, 0, 1 FROM (%s) AS t',
-								  snowflake_migrate_internal.rows(run_, no_, s.source)), ' ')
+								  snowflake_migrate_internal.source_rows(run_, no_, s.source)), ' ')
 		 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_)))
 		INTO count, example;
 END
@@ -507,14 +507,9 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 	SET quote_all_identifiers = off
 AS $$
 DECLARE
-	run_row record;
+	run_row snowflake_migrate.runs;
 BEGIN
-	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = verify.run;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('merge %s does not exist', verify.run),
-			HINT = 'See snowflake_migrate.runs.';
-	END IF;
-	PERFORM snowflake_migrate_internal.refuse_other(run_row.run, run_row.merged_by);
+	run_row := snowflake_migrate_internal.own_run(verify.run);
 	IF run_row.state NOT IN ('verifying', 'done') THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s is %s', run_row.run, run_row.state);

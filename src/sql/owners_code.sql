@@ -492,6 +492,20 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.definition_locks(oid[], oid[], oid[])
 	IS 'the locks that keep relations from being changed by other roles';
 
+/* Keeps others from renaming these schemas, where the current role can: row locks of the catalog are for superusers. */
+CREATE FUNCTION snowflake_internal.lock_schemas(schemas oid[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT pg_is_in_recovery() AND NOT current_setting('transaction_read_only')::boolean
+		AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
+		PERFORM FROM pg_namespace AS n WHERE n.oid = ANY (schemas) ORDER BY n.oid FOR SHARE;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_internal.lock_schemas(oid[])
+	IS 'for the extension''s own use: keeps schemas from being renamed';
+
 /*
  * Until the end of the transaction, keeps others from changing, renaming or replacing these relations, as far as
  * definition_locks() can; what is not locked, foreign_code() or dangerous_code() names.
@@ -503,15 +517,10 @@ DECLARE
 	lock record;
 	renamed text;
 BEGIN
-	IF NOT pg_is_in_recovery() AND NOT current_setting('transaction_read_only')::boolean
-		AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
-		PERFORM FROM pg_namespace AS n
-			WHERE n.oid IN (SELECT c.relnamespace
-							FROM snowflake_internal.definition_locks(relations, referenced, others) AS l
-								JOIN pg_class AS c ON c.oid = l.relation)
-			ORDER BY n.oid
-			FOR SHARE;
-	END IF;
+	PERFORM snowflake_internal.lock_schemas(ARRAY(
+		SELECT DISTINCT c.relnamespace
+		FROM snowflake_internal.definition_locks(relations, referenced, others) AS l
+			JOIN pg_class AS c ON c.oid = l.relation));
 	FOR lock IN
 		SELECT l.mode, array_agg(l.relation ORDER BY l.relation) AS oids,
 			array_agg(l.relation::regclass::text ORDER BY l.relation) AS names
