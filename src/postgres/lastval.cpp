@@ -14,36 +14,15 @@ namespace
 
 constexpr NewestId no_id = {-1, 0};
 
-ProcessUtility_hook_type previous_utility;
-
-/* As PostgreSQL's own lastval(): a pooler's next client must not see it. */
-void
-process_utility(PlannedStmt *statement, const char *query, bool read_only_tree, ProcessUtilityContext context,
-				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
-				QueryCompletion *completion)
-{
-	/* Looked at before: the statement may be gone afterwards. */
-	Node	   *tree = statement->utilityStmt;
-	bool		discards = IsA(tree, DiscardStmt) &&
-		(castNode(DiscardStmt, tree)->target == DISCARD_ALL ||
-		 castNode(DiscardStmt, tree)->target == DISCARD_SEQUENCES);
-
-	(previous_utility != nullptr ? previous_utility : standard_ProcessUtility)
-		(statement, query, read_only_tree, context, parameters, environment, receiver, completion);
-	if (discards)
-		newest_id = no_id;
-}
-
 }  // namespace
 
 constinit NewestId newest_id = no_id;
 constinit uint64_t last_turn;
 
 void
-forget_id_on_discard()
+forget_newest_id()
 {
-	previous_utility = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
+	newest_id = no_id;
 }
 
 }  // namespace snowflake

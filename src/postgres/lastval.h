@@ -33,8 +33,8 @@ remember_id(int64_t id, uint64_t turn)
 		newest_id = {id, turn};
 }
 
-/* Lets DISCARD ALL and DISCARD SEQUENCES forget it; called while the library is preloaded. */
-void		forget_id_on_discard();
+/* As if the session had been given none. */
+void		forget_newest_id();
 
 }  // namespace snowflake
 

@@ -7,13 +7,13 @@
 
 #include "postgres/clock.h"
 #include "postgres/grant.h"
-#include "postgres/lastval.h"
 #include "postgres/layout.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
 #include "postgres/settings.h"
 #include "postgres/shared.h"
 #include "postgres/time.h"
+#include "postgres/utility.h"
 
 #include "postgres/pg.h"
 
@@ -130,7 +130,7 @@ _PG_init(void)
 	warn_of_origins();
 	warn_of_standby();
 	request_shared();
-	forget_id_on_discard();
+	watch_utility_statements();
 	/* Where the server can make no ids, it needs no claim. */
 	if (has_registry() && server_node().usable && !is_for_reading_only(server_layout(), &reason))
 		register_keeper();

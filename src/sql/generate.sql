@@ -1,8 +1,19 @@
 /* Making ids. */
 
+CREATE FUNCTION snowflake_internal.nextval_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'snowflake_nextval_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION snowflake_internal.nextval_support(internal) IS
+	'for the planner: lets COPY FROM insert many rows at once';
+
 CREATE FUNCTION @extschema@.snowflake_nextval() RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE SUPPORT snowflake_internal.nextval_support;
 COMMENT ON FUNCTION @extschema@.snowflake_nextval() IS 'a new id, greater than all that this server has made';
+
+/* STABLE is not so, and said to COPY FROM alone: src/postgres/copy_from.cpp has why. */
+CREATE FUNCTION snowflake_internal.nextval_in_copy() RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_nextval_in_copy' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION snowflake_internal.nextval_in_copy() IS
+	'snowflake_nextval() for COPY FROM, which alone can call it';
 
 CREATE FUNCTION @extschema@.snowflake_nextval_batch(n int) RETURNS SETOF bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
