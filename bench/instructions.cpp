@@ -2,11 +2,14 @@
  * instructions.cpp
  *		Takes ids from the generator alone, for bench/instructions to count.
  *
- * The clock runs 250 ns for each id, so that nothing waits; time is reserved as on
+ *		instructions PATH COUNT
+ *
+ * The clock runs on with each reading, so that nothing waits; time is reserved as on
  * a server, every 250 ms of the clock.
  */
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/generator.h"
 
@@ -17,12 +20,13 @@ using namespace snowflake;
 
 struct CountedEnvironment
 {
+	int64_t		step_ns;
 	int64_t		clock_ns = 1800000000 * ns_per_s;
 	int64_t		limit_us = 0;
 
 	int64_t		now_ns() noexcept
 	{
-		return clock_ns += 250;
+		return clock_ns += step_ns;
 	}
 	int64_t		recent_ns() noexcept
 	{
@@ -83,36 +87,90 @@ using Atomic = std::atomic<uint64_t>;
 SharedState<Atomic> state;
 Place<Atomic> places[128];
 
+using CountedGenerator = Generator<Atomic, CountedEnvironment>;
+
 [[gnu::noinline]] int64_t
-take_one(Generator<Atomic, CountedEnvironment> &generator)
+take(CountedGenerator &generator, int64_t wanted)
 {
-	Taken		taken = generator.take(1);
+	Taken		taken = generator.take(wanted);
 
 	if (taken.failure != Failure::none)
 		abort();
 	return taken.id;
 }
 
+/*
+ * What no generator of such ids can do without: it reads the clock, compares it with the last id's tick, and swaps the
+ * word.  What is counted is given as a multiple of it, since compilers differ.
+ */
+[[gnu::noinline]] int64_t
+take_least(CountedEnvironment &environment)
+{
+	static Atomic word;
+	const uint64_t tick = static_cast<uint64_t>(environment.now_ns() / 1000000 - 1288834974657);
+	uint64_t	old = word.load(std::memory_order_relaxed);
+	uint64_t	next;
+
+	do
+		next = tick > old >> 22 ? tick << 22 | 103 << 12 : old + 1;
+	while (!word.compare_exchange_weak(old, next));
+	return static_cast<int64_t>(next);
+}
+
+/* A way that calls of the generator take, and what leads there. */
+struct Path
+{
+	const char *name;
+	int64_t		clock_step_ns;
+	int64_t		max_drift_us;
+	int64_t		wanted;			/* ids in one call; 0: take_least() */
+};
+
+constexpr Path paths[] = {
+	{"least", 250, 0, 0},
+	{"in_tick", 250, 0, 1},
+	{"new_tick", 1100000, 0, 1},
+	{"ahead", 1, 3600 * us_per_s, 1},
+	{"run", 100000, 0, 100},
+};
+
+const Path &
+path_named(const char *name)
+{
+	for (const Path &path : paths)
+		if (strcmp(path.name, name) == 0)
+			return path;
+	fprintf(stderr, "there is no path \"%s\"\n", name);
+	exit(2);
+}
+
 }  // namespace
 
 int
-main(int, char **argv)
+main(int argc, char **argv)
 {
+	if (argc != 3)
+	{
+		fprintf(stderr, "usage: instructions PATH COUNT\n");
+		return 2;
+	}
+
+	const Path &path = path_named(argv[1]);
 	Layout		layout;
 	Reason		reason;
-	CountedEnvironment environment;
+	CountedEnvironment environment = {.step_ns = path.clock_step_ns};
 	int64_t		last = 0;
 
 	if (!parse_layout("twitter", &layout, &reason))
 		abort();
 	state.initialize();
 
-	Generator<Atomic, CountedEnvironment> generator(state, layout, environment, places, 0);
+	CountedGenerator generator(state, layout, environment, places, 0);
 
-	generator.set_options({.sequence_start = SequenceStart::subtick, .max_drift_us = 0, .max_wait_ns = 2 * ns_per_s,
+	generator.set_options({.sequence_start = SequenceStart::subtick, .max_drift_us = path.max_drift_us, .max_wait_ns = 2 * ns_per_s,
 						   .reserve_ahead_us = us_per_s / 2, .max_forward_jump_ns = 3600 * ns_per_s});
-	for (long count = atol(argv[1]); count > 0; count--)
-		last = take_one(generator);
+	for (long count = atol(argv[2]); count > 0; count--)
+		last = path.wanted == 0 ? take_least(environment) : take(generator, path.wanted);
 	printf("%lld\n", static_cast<long long>(last));
 	return 0;
 }
