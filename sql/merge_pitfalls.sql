@@ -192,6 +192,18 @@ CREATE TABLE t.x (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), account o.p
 CREATE TABLE a.players (id int PRIMARY KEY, name text); CREATE TABLE a.accounts (id int PRIMARY KEY); CREATE TABLE a.x (id int PRIMARY KEY, account int, p int);
 SELECT * FROM errors();
 
+-- values that are too great for a domain over integers, or for an array of them
+SELECT forget();
+CREATE DOMAIN o.score AS int; CREATE DOMAIN o.big AS bigint;
+CREATE TABLE t.x (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), score o.score, scores int[], few smallint[], fits o.score);
+CREATE TABLE a.x (id int PRIMARY KEY, score bigint, scores bigint[], few int[], fits o.big);
+INSERT INTO a.x VALUES (1, 2147483647, '{NULL,-2147483648}', '{{1,2},{3,32767}}', 1), (2, 2147483648, '{1,2147483648}', '{{1,2},{3,32768}}', 2);
+SELECT * FROM errors();
+UPDATE a.x SET (score, scores, few) = (1, '{1}', '{1}');
+SELECT * FROM errors();
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT score, scores, few, fits FROM t.x ORDER BY fits;
+
 -- rows of two sources that are the same, and are not
 SELECT forget();
 CREATE TABLE t.i (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, price int);

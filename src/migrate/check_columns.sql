@@ -198,6 +198,26 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.lacking_labels(regtype, regtype)
 	IS 'for snowflake_migrate.merge()''s own use: the labels of an enum that another lacks';
 
+/* The greatest value of an integer type, where another has greater ones; of domains over them, and of arrays, too. */
+CREATE FUNCTION snowflake_migrate_internal.narrower_integer(
+	from_type oid,
+	to_type oid,
+	OUT largest int,
+	OUT are_elements boolean) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT i.largest, t.element IS NOT NULL
+	FROM snowflake_migrate_internal.cast_traits(from_type, -1) AS s
+		CROSS JOIN snowflake_migrate_internal.cast_traits(to_type, -1) AS t
+		JOIN (VALUES ('smallint'::regtype, 'integer'::regtype, 32767),
+					 ('smallint', 'bigint', 32767),
+					 ('integer', 'bigint', 2147483647)) AS i (type, source_type, largest)
+			ON i.type = coalesce(t.element, t.base) AND i.source_type = coalesce(s.element, s.base)
+	WHERE (s.element IS NULL) = (t.element IS NULL)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.narrower_integer(oid, oid)
+	IS 'for snowflake_migrate.merge()''s own use: the greatest value that becomes one of a narrower type';
+
 /*
  * Columns that take less than the source's: which values of a row s do not fit, and whether the keys can't be mapped
  * where there are any.
@@ -218,13 +238,14 @@ AS $$
 		FROM snowflake_migrate_internal.common_columns(run_) AS c
 		WHERE c.differs AND c.converts
 	)
-	SELECT c.no, c.source_relation, c.name, format('s.%I NOT BETWEEN %s AND %s', c.name, -i.largest - 1, i.largest),
+	SELECT c.no, c.source_relation, c.name,
+		CASE WHEN i.are_elements
+			THEN format('NOT coalesce(%s <= ALL (s.%I) AND %s >= ALL (s.%I), true)',
+						-i.largest - 1, c.name, i.largest, c.name)
+			ELSE format('s.%I NOT BETWEEN %s AND %s', c.name, -i.largest - 1, i.largest) END,
 		format('values are too great for type %s', c.type_name), c.widen, true
 	FROM c
-		JOIN (VALUES ('smallint'::regtype, 'integer'::regtype, 32767),
-					 ('smallint', 'bigint', 32767),
-					 ('integer', 'bigint', 2147483647)) AS i (type, source_type, largest)
-			ON i.type = c.type AND i.source_type = c.source_type
+		CROSS JOIN LATERAL snowflake_migrate_internal.narrower_integer(c.source_type, c.type) AS i
 	WHERE NOT c.is_id
 	UNION ALL
 	SELECT c.no, c.source_relation, c.name, format('length(rtrim(s.%I::text)) > %s', c.name, c.typmod - 4),
