@@ -25,7 +25,8 @@ MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
 MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql adopt_blockers.sql plan.sql owner.sql query.sql rows.sql \
 	numbering.sql clash.sql dangling.sql map.sql nodes.sql \
-	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_undeclared.sql \
+	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_values.sql \
+	check_undeclared.sql \
 	check_effects.sql copy.sql merge.sql verify.sql rollback.sql rights.sql)
 DATA_built = snowflake--$(EXTVERSION).sql snowflake_migrate--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/snowflake--*--*.sql src/migrate/snowflake_migrate--*--*.sql)

@@ -245,6 +245,8 @@ SELECT snowflake_migrate.declare_table('world.ranks', 'same_id');
 CREATE TABLE world.words (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 SELECT snowflake_migrate.declare_table('world.words', 'ignore');
 CREATE TABLE public.merge_check_outside (id int PRIMARY KEY);
+-- a database gives its keys anew, and equal ones may be other rows
+CREATE TABLE public.merge_check_persons (id serial PRIMARY KEY);
 CREATE TYPE world.kind AS ENUM ('player', 'system');
 CREATE TABLE world.things (
 	id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
@@ -254,7 +256,8 @@ CREATE TABLE world.things (
 	playerid smallint,
 	player bigint,					-- may be one
 	game_city_id bigint,
-	"CITY_ID" bigint,				-- of no table
+	"CITY_ID" bigint,				-- of the table whose name ends so
+	town_id bigint,					-- of no table
 	box_ids bigint[],
 	rank_id int,					-- these are the same everywhere
 	paid int,						-- is none
@@ -263,6 +266,7 @@ CREATE TABLE world.things (
 	known_id bigint REFERENCES world.players,
 	declared_id bigint,
 	outside_id int REFERENCES public.merge_check_outside,
+	person_id int REFERENCES public.merge_check_persons,
 	word_id bigint REFERENCES world.words,
 	player_name text REFERENCES world.players (name),
 	owner_id bigint, owner_type text,
@@ -285,6 +289,12 @@ ALTER TABLE a.things ADD PRIMARY KEY (id);
 ALTER TABLE a.players ADD PRIMARY KEY (id);
 SELECT severity, source, object, problem, count, example, advice FROM snowflake_migrate.check('{a,b}', 'world')
 WHERE relation = 'world.things' OR object = 'parent_id';
+-- the source refers to the very same table, or an equal key is said to be the same row
+ALTER TABLE a.things ADD FOREIGN KEY (person_id) REFERENCES public.merge_check_persons;
+SELECT severity, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE object = 'person_id';
+SELECT severity, object FROM snowflake_migrate.check('{a,b}', 'world') WHERE object = 'person_id';
+SELECT snowflake_migrate.declare_table('public.merge_check_persons', 'same_id');
+SELECT severity, object FROM snowflake_migrate.check('{a,b}', 'world') WHERE object = 'person_id';
 
 -- conditions
 SELECT snowflake_migrate.declare_reference('world.things', 'owner_id', 'world.players', $$owner_type LIKE '%Player'$$);
@@ -302,7 +312,7 @@ DELETE FROM snowflake_migrate.declared_tables;
 DELETE FROM snowflake_migrate.declared_references;
 DELETE FROM snowflake_migrate.declared_policies;
 DROP SCHEMA a, b, world CASCADE;
-DROP TABLE public.merge_check_outside;
+DROP TABLE public.merge_check_outside, public.merge_check_persons;
 
 --
 -- What the target does by itself, and what the user may do

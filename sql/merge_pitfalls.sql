@@ -4,7 +4,7 @@ SET client_min_messages = warning;
 \set VERBOSITY terse
 CREATE FUNCTION forget() RETURNS void LANGUAGE sql AS $$
 	DROP SCHEMA IF EXISTS t, a, b, o CASCADE; CREATE SCHEMA t; CREATE SCHEMA a; CREATE SCHEMA b; CREATE SCHEMA o;
-	DELETE FROM snowflake_migrate.declared_tables; DELETE FROM snowflake_migrate.declared_references; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_created;
+	DELETE FROM snowflake_migrate.declared_tables; DELETE FROM snowflake_migrate.declared_references; DELETE FROM snowflake_migrate.declared_no_references; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_created;
 	UPDATE snowflake_migrate.runs SET state = 'rolled back' $$;
 CREATE FUNCTION last() RETURNS bigint LANGUAGE sql AS 'SELECT max(run) FROM snowflake_migrate.runs';
 CREATE SEQUENCE node START 20;
@@ -241,7 +241,7 @@ CREATE TABLE a.m (at timestamptz PRIMARY KEY, v int);
 INSERT INTO a.m SELECT '2025-01-01'::date + g, g FROM generate_series(0, 364) AS g;
 SET datestyle = 'SQL, DMY';
 SELECT node() AS nodes \gset
-SELECT snowflake_migrate_internal.start('{a}', 't', :'nodes', 40, false, NULL) > 0 AS started;
+SELECT snowflake_migrate_internal.start('{a}', 't', :'nodes', 40, false, NULL, false) > 0 AS started;
 SELECT last() AS run \gset
 BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{copying}'); SELECT snowflake_migrate_internal.step(:run); COMMIT;
 RESET datestyle;
@@ -369,6 +369,53 @@ CALL snowflake_migrate.merge('{a}', 't', node());
 SELECT split_part(split_part(advice, E'\n', 1), ': ', 2) AS reference FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.wallets' \gexec
 CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT name, gold FROM t.players JOIN t.wallets ON player_id = id ORDER BY name;
+
+SELECT forget();
+-- a table without a key that has a unique index: its rows clash with the target's, and with each other
+SELECT forget();
+CREATE TABLE t.codes (code text, n int);
+CREATE UNIQUE INDEX codes_code ON t.codes (lower(code)) WHERE n > 0;
+CREATE TABLE a.codes (LIKE t.codes);
+CREATE TABLE b.codes (LIKE t.codes);
+INSERT INTO t.codes VALUES ('x', 1), ('y', 0);
+INSERT INTO a.codes VALUES ('X', 1), ('Y', 2), ('z', 3), (NULL, 1), (NULL, 1);
+INSERT INTO b.codes VALUES ('Z', 4), ('z', 0);
+SELECT * FROM errors('{a,b}');
+DELETE FROM a.codes WHERE code IN ('X', 'z');
+SELECT * FROM errors('{a,b}');
+
+-- a unique index, and a CHECK, that one partition alone has
+SELECT forget();
+CREATE TABLE t.parts (id bigint DEFAULT snowflake_nextval(), kind int, name text, PRIMARY KEY (id, kind)) PARTITION BY LIST (kind);
+CREATE TABLE t.parts_1 PARTITION OF t.parts FOR VALUES IN (1);
+CREATE TABLE t.parts_2 PARTITION OF t.parts DEFAULT;
+CREATE UNIQUE INDEX parts_1_name ON t.parts_1 (name);
+ALTER TABLE t.parts_2 ADD CONSTRAINT no_bad CHECK (name <> 'bad');
+INSERT INTO t.parts (kind, name) VALUES (1, 'x'), (2, 'x');
+CREATE TABLE a.parts (id bigint, kind int, name text, PRIMARY KEY (id, kind));
+INSERT INTO a.parts VALUES (1, 1, 'x'), (2, 2, 'x'), (3, 2, 'bad'), (4, 1, 'bad'), (5, 3, 'x');
+SELECT * FROM errors();
+DELETE FROM a.parts WHERE id IN (1, 3);
+CALL snowflake_migrate.merge('{a}', 't', node());
+SELECT state FROM snowflake_migrate.runs WHERE run = last();
+
+-- foreign keys that say that all is there, and it is not: triggers were off
+SELECT forget();
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE t.c (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), p bigint REFERENCES t.p, q bigint NOT NULL REFERENCES t.p);
+CREATE TABLE a.p (id bigint PRIMARY KEY);
+CREATE TABLE a.c (id bigint PRIMARY KEY, p bigint REFERENCES a.p, q bigint REFERENCES a.p);
+INSERT INTO a.p VALUES (1);
+SET session_replication_role = replica;
+INSERT INTO a.c VALUES (1, 1, 1), (2, 77, 1), (3, 1, 78);
+WITH p AS (INSERT INTO t.p DEFAULT VALUES RETURNING id) INSERT INTO t.c (p, q) SELECT id, 79 FROM p;
+RESET session_replication_role;
+SELECT * FROM errors();
+DELETE FROM a.c WHERE id > 1;
+CALL snowflake_migrate.merge('{a}', 't', node());
+DELETE FROM t.c;
+CALL snowflake_migrate.merge('{a}', 't', node());
+SELECT state FROM snowflake_migrate.runs WHERE run = last();
 
 SELECT forget();
 DROP SCHEMA t, a, b, o;

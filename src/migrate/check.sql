@@ -5,7 +5,8 @@
  *
  * check_schemas() calls a function for each subject, which is in the file check_SUBJECT.sql.  Functions that return a
  * boolean say whether the keys can be mapped all the same.  They read the rows of a table only where the caller can
- * see all of them.  What the rows become is looked at later, when the maps are made (map.sql).
+ * see all of them.  What the rows become is looked at later, when the maps are made (map.sql); and what columns without
+ * a foreign key may refer to, after that (check_undeclared.sql).
  */
 
 /* Raises an error where these can't be the schemas of a merge. */
@@ -197,7 +198,6 @@ BEGIN
 	columns := snowflake_migrate_internal.check_columns(run_);
 	keys := snowflake_migrate_internal.check_keys(run_);
 	conditions := snowflake_migrate_internal.check_references(run_);
-	PERFORM snowflake_migrate_internal.check_undeclared(run_);
 	PERFORM snowflake_migrate_internal.check_effects(run_);
 	RETURN rights AND tables AND columns AND keys AND conditions;
 END
@@ -241,11 +241,14 @@ BEGIN
 	can_map := can_map AND NOT FOUND;
 	IF can_map THEN
 		PERFORM snowflake_migrate_internal.make_maps(run_);
+		PERFORM snowflake_migrate_internal.check_target(run_);
+		PERFORM snowflake_migrate_internal.take_samples(run_);
 	ELSE
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
 			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',
 			advice => 'Correct the errors, and check again.');
 	END IF;
+	PERFORM snowflake_migrate_internal.check_undeclared(run_);
 	RETURN QUERY SELECT f.*
 		FROM snowflake_migrate.report AS f
 		WHERE f.run = run_

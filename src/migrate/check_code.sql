@@ -98,9 +98,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
  * Expressions that a run reads anew, as text: it looks for their functions and operators by name, and another role
  * could have created one of the same name that fits as well.  Where each is given its very types it is found alone;
  * what is cast by itself on the way, or takes any type, another could fit better.  No lock is against that.
+ * given_columns: as run_columns() has them.
  */
 CREATE FUNCTION snowflake_migrate_internal.overloads(
 	run_ bigint,
+	given_columns snowflake_internal.table_column[],
 	OUT relation regclass,
 	OUT object text,
 	OUT problem text,
@@ -110,9 +112,9 @@ AS $$
 	WITH merged AS MATERIALIZED (
 		SELECT t.relation::oid AS oid FROM snowflake_migrate_internal.merged_tables(run_) AS t
 	),
-	given AS MATERIALIZED (
-		SELECT g.relation, g.name
-		FROM snowflake_migrate_internal.run_columns(run_) AS c CROSS JOIN LATERAL unnest(c.given_columns) AS g
+	caller AS MATERIALIZED (
+		SELECT s.role, s.is_superuser, snowflake_internal.other_roles() AS other_roles
+		FROM snowflake_internal.strongest_role() AS s
 	),
 	expression (relation, classid, objid, tree) AS MATERIALIZED (
 		SELECT c.conrelid, 'pg_constraint'::regclass, c.oid, c.conbin::text
@@ -126,7 +128,8 @@ AS $$
 		SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
 		FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
 		WHERE d.adrelid IN (SELECT m.oid FROM merged AS m)
-			AND (a.attgenerated <> '' OR (d.adrelid, a.attname) NOT IN (SELECT g.relation, g.name FROM given AS g))
+			AND (a.attgenerated <> '' OR (d.adrelid, a.attname) 
+				NOT IN (SELECT g.relation, g.name FROM unnest(given_columns) AS g))
 		UNION ALL
 		SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
 		FROM pg_index AS i
@@ -138,9 +141,9 @@ AS $$
 		WHERE p.partexprs IS NOT NULL AND pg_partition_root(p.partrelid) IN (SELECT m.oid FROM merged AS m)
 	),
 	/* COERCE_IMPLICIT_CAST is 2. */
-	named AS (
+	found AS MATERIALIZED (
 		SELECT e.relation, e.classid, e.objid, d.refclassid, d.refobjid,
-			snowflake_internal.other_creator(coalesce(p.pronamespace, o.oprnamespace)) AS role
+			coalesce(p.pronamespace, o.oprnamespace) AS schema
 		FROM expression AS e
 			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.objsubid = 0
 			LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
@@ -150,25 +153,33 @@ AS $$
 				 OR EXISTS (SELECT FROM pg_type AS y
 							WHERE y.typtype IN ('p', 'd', 'c')
 								AND (y.oid = ANY (p.proargtypes) OR y.oid IN (o.oprleft, o.oprright))))
+	),
+	creator AS MATERIALIZED (
+		SELECT s.schema, snowflake_internal.other_creator(s.schema) AS role
+		FROM (SELECT DISTINCT f.schema FROM found AS f) AS s
+	),
+	named AS (
+		SELECT f.relation, f.classid, f.objid, f.refclassid, f.refobjid, c.role
+		FROM found AS f JOIN creator AS c USING (schema)
 		UNION
 		/* Its owner can add casts, which is no news to who is no superuser. */
 		SELECT e.relation, e.classid, e.objid, 'pg_type'::regclass, y.oid, y.typowner
-		FROM expression AS e
+		FROM caller AS s
+			CROSS JOIN expression AS e
 			CROSS JOIN LATERAL snowflake_internal.computed_types(e.tree) AS t (oid)
 			JOIN pg_type AS y ON y.oid = t.oid
-		WHERE y.typowner = ANY (snowflake_internal.other_roles())
-			AND (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s)
+		WHERE s.is_superuser AND y.typowner = ANY (s.other_roles)
 	)
 	SELECT n.relation::regclass, pg_describe_object(n.classid, n.objid, 0),
 		format('code of role %s would run with the rights of role %s if it took the place of %s',
 			   n.role::regrole, s.role, pg_describe_object(n.refclassid, n.refobjid, 0)),
 		format('Let no other role create in the schema of the function or operator, nor own the type%s.',
 			   CASE WHEN s.is_superuser THEN '; or connect as a role that is no superuser' ELSE '' END)
-	FROM named AS n CROSS JOIN snowflake_internal.strongest_role() AS s
+	FROM named AS n CROSS JOIN caller AS s
 	WHERE n.role IS NOT NULL
 	ORDER BY n.relation::regclass::text COLLATE "C", 2, 3
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.overloads(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.overloads(bigint, snowflake_internal.table_column[])
 	IS 'for snowflake_migrate.merge()''s own use: what another role''s code could take the place of';
 
 /*
@@ -180,6 +191,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	relations record;
+	columns record;
 	overload record;
 	seen_read oid[];
 	seen_written oid[];
@@ -187,14 +199,14 @@ BEGIN
 	LOOP
 		SELECT r.read, r.written INTO relations FROM snowflake_migrate_internal.run_relations(run_) AS r;
 		EXIT WHEN relations.read = seen_read AND relations.written = seen_written;
+		columns := snowflake_migrate_internal.run_columns(run_);
 		PERFORM snowflake_internal.refuse_dangerous_code(relations.read, relations.written,
-				c.cast_columns, c.given_columns)
-			FROM snowflake_migrate_internal.run_columns(run_) AS c;
+			columns.cast_columns, columns.given_columns);
 		seen_read := relations.read;
 		seen_written := relations.written;
 	END LOOP;
 	IF (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s) THEN
-		SELECT o.* INTO overload FROM snowflake_migrate_internal.overloads(run_) AS o LIMIT 1;
+		SELECT o.* INTO overload FROM snowflake_migrate_internal.overloads(run_, columns.given_columns) AS o LIMIT 1;
 		IF FOUND THEN
 			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 				MESSAGE = 'cannot run code of other roles with the rights of a superuser',
@@ -213,6 +225,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	relations record;
+	columns record;
 	seen_read oid[];
 	seen_written oid[];
 	caller CONSTANT record := snowflake_internal.strongest_role();
@@ -223,15 +236,15 @@ BEGIN
 				r.written
 			INTO relations
 			FROM snowflake_migrate_internal.run_relations(run_) AS r;
+		columns := snowflake_migrate_internal.run_columns(run_);
 		EXIT WHEN NOT caller.is_superuser OR (relations.read = seen_read AND relations.written = seen_written);
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, d.relation::text, d.object, d.problem,
 				advice => concat_ws(' ', d.advice, CASE
 					WHEN NOT has_table_privilege(d.owner, 'snowflake_migrate.runs', 'INSERT')
 					THEN format('Role %s needs the rights to merge: SELECT snowflake_migrate.grant_to(%L);',
 								d.owner, d.owner) END))
-			FROM snowflake_migrate_internal.run_columns(run_) AS c
-				CROSS JOIN LATERAL snowflake_internal.dangerous_code(
-					relations.read, relations.written, c.cast_columns, c.given_columns) AS d;
+			FROM snowflake_internal.dangerous_code(
+				relations.read, relations.written, columns.cast_columns, columns.given_columns) AS d;
 		IF FOUND THEN
 			RETURN false;
 		END IF;
@@ -241,7 +254,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_,
 			CASE WHEN caller.is_superuser THEN 'error' ELSE 'warning' END, NULL, o.relation::text, o.object, o.problem,
 			advice => o.advice)
-		FROM snowflake_migrate_internal.overloads(run_) AS o;
+		FROM snowflake_migrate_internal.overloads(run_, columns.given_columns) AS o;
 	IF FOUND AND caller.is_superuser THEN
 		RETURN false;
 	ELSIF NOT caller.is_superuser THEN
@@ -249,9 +262,8 @@ BEGIN
 				format('code of role %s would run with the rights of role %s: %s', c.owner, caller.role, c.code),
 				advice => format('Look at what it does, and make sure that you trust role %s.', c.owner))
 			FROM snowflake_internal.touched(relations.read, relations.written) AS t
-				CROSS JOIN snowflake_migrate_internal.run_columns(run_) AS k
 				CROSS JOIN LATERAL snowflake_internal.foreign_code(t.touched, t.all_written,
-					k.cast_columns, k.given_columns, snowflake_internal.other_roles()) AS c
+					columns.cast_columns, columns.given_columns, snowflake_internal.other_roles()) AS c
 			WHERE NOT c.is_possible;
 	END IF;
 	RETURN true;

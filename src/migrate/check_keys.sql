@@ -107,7 +107,10 @@ DECLARE
 	advice text;
 BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
-			'has no key: is copied in one transaction, and cannot be taken back',
+			'has no key: is copied in one transaction, and ' || CASE
+				WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
+							 WHERE f.run = run_ AND f.no = t.no)
+				THEN 'of its rows only those that refer to others can be taken back' ELSE 'cannot be taken back' END,
 			advice => format('ALTER TABLE %s ADD PRIMARY KEY (...);', t.relation))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE t.kind = 'none';

@@ -85,6 +85,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
 
+/*
+ * Whether an equal key of a table outside of the target is the same row for all sources: nobody's default makes such
+ * keys, it is declared, or the source's own foreign key leads to the very same table.
+ */
+CREATE FUNCTION snowflake_migrate_internal.is_shared(
+	run_ bigint,
+	no_ int,
+	column_name name,
+	referenced regclass,
+	referenced_name name) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT NOT snowflake_migrate_internal.makes_numbers(k.attrelid, k.attnum)
+		OR EXISTS (SELECT FROM snowflake_migrate.declared_tables AS d
+				   WHERE d.relation = is_shared.referenced AND d.mode = 'same_id')
+		OR NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_sources AS s
+			WHERE s.run = run_ AND s.no = no_ AND NOT EXISTS (
+				SELECT FROM pg_constraint AS f
+					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
+				WHERE f.contype = 'f' AND f.conrelid = s.relation AND f.confrelid = is_shared.referenced
+					AND a.attname = is_shared.column_name))
+	FROM pg_attribute AS k
+	WHERE k.attrelid = is_shared.referenced AND k.attname = referenced_name
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_shared(bigint, int, name, regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: whether equal keys outside of the target are the same row';
+
 /* Foreign keys that lead to what is outside of the target, ignored, or changed by a policy. */
 CREATE FUNCTION snowflake_migrate_internal.check_foreign_keys(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -95,6 +123,7 @@ BEGIN
 	FOR r IN
 		SELECT f.relation::text, f.name, f.referenced::text, f.referenced_name,
 			c.relnamespace <> n.oid AS is_outside, q.mode = 'ignore' AS is_ignored, k.changed_by,
+			snowflake_migrate_internal.is_shared(run_, t.no, f.name, f.referenced, f.referenced_name) AS is_shared,
 			EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS o
 					WHERE o.run = run_ AND o.no = t.no AND o.name = f.name) AS is_mapped
 		FROM snowflake_migrate.runs AS u
@@ -110,7 +139,15 @@ BEGIN
 				SELECT FROM snowflake_migrate.declared_references AS d
 				WHERE d.relation = f.relation AND d.column_name = f.name)
 	LOOP
-		IF r.is_outside THEN
+		IF r.is_outside AND NOT r.is_shared THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation, r.name,
+				format('refers to %s, outside of the target, whose keys each database gives anew: '
+					   'an equal key may be another row', r.referenced),
+				advice => format('If an equal key is the same row in all databases: '
+									 'SELECT snowflake_migrate.declare_table(%L, ''same_id''); '
+									 'else have the table in the target''s schema, so that it is merged, too.',
+								 r.referenced));
+		ELSIF r.is_outside THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation, r.name,
 				format('refers to %s, outside of the target: values are copied as they are, and checked',
 					   r.referenced));
@@ -132,6 +169,31 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds foreign keys that lead to what is not merged or not kept';
+
+/* Rows of the target that refer to nothing before the merge: its proof would find them when all is copied. */
+CREATE FUNCTION snowflake_migrate_internal.check_target(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
+			'in the target, ' || v.problem, v.count,
+			advice => 'Bring back what these rows refer to, or change them, before the merge.')
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.verify_foreign_keys(run_, t.no) AS v
+		/* A right that is missing is in the report. */
+		WHERE NOT EXISTS (
+			SELECT FROM pg_constraint AS f
+				CROSS JOIN LATERAL (
+					SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid) AS child,
+						coalesce(pg_partition_root(f.confrelid), f.confrelid) AS parent) AS r
+			WHERE f.contype = 'f' AND t.relation IN (r.child, r.parent)
+				AND NOT (snowflake_migrate_internal.can_read(r.child)
+						 AND snowflake_migrate_internal.can_read(r.parent)));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_target(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: rows of the target that refer to nothing';
 
 CREATE FUNCTION snowflake_migrate_internal.check_references(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off

@@ -1,6 +1,10 @@
 /*
  * Columns that look like references and have neither a foreign key nor a declaration: by their names, by a column
- * beside them that says of which table the ids are, and by what is in the documents of the sources.
+ * beside them that says of which table the ids are, by their values, where the maps know the keys of the sources, and
+ * by what is in the documents of the sources.
+ *
+ * A warning of them is a question: a merge does not begin while one is unanswered (declare_reference(),
+ * declare_no_reference()), unless its caller says so.
  */
 
 /* A name in small letters, with an underscore between its words. */
@@ -31,8 +35,13 @@ AS $$
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN pg_class AS c ON c.oid = t.relation
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
-			CROSS JOIN LATERAL unnest(ARRAY[w.word, regexp_replace(w.word, 's$', ''), regexp_replace(w.word, 'es$', ''),
-											regexp_replace(w.word, 'ies$', 'y')]) AS g (word)
+			CROSS JOIN LATERAL (
+				SELECT w.word
+				UNION ALL
+				SELECT regexp_replace(w.word, p.ending || '$', p.singular)
+				FROM (VALUES ('s', ''), ('es', ''), ('ies', 'y'), ('people', 'person'), ('children', 'child'))
+					AS p (ending, singular)
+			) AS g (word)
 		WHERE t.run = run_ AND cardinality(t.key) = 1 AND t.mode <> 'ignore'
 			AND (t.kind = 'id' OR t.mode = 'same_id'
 				 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
@@ -42,28 +51,47 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.vocabulary(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: what the tables of a run are called';
 
-/* The table that a word names, or that its end names: players for player, sender_player. */
+/*
+ * The table that a word names, or that its end names: players for player, sender_player; or else the one whose name
+ * ends with it: ci_builds for build.
+ */
 CREATE FUNCTION snowflake_migrate_internal.named(name text, words text[], relations regclass[], also_end boolean)
 RETURNS regclass
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT w.relation FROM unnest(words, relations) AS w (word, relation)
-	WHERE w.word = name OR (also_end AND right(name, length(w.word) + 1) = '_' || w.word)
-	ORDER BY length(w.word) DESC, w.relation LIMIT 1
+	SELECT coalesce(
+		(SELECT w.relation FROM unnest(words, relations) AS w (word, relation)
+		 WHERE w.word = name OR (also_end AND right(name, length(w.word) + 1) = '_' || w.word)
+		 ORDER BY length(w.word) DESC, w.relation LIMIT 1),
+		(SELECT min(w.relation::oid)::regclass FROM unnest(words, relations) AS w (word, relation)
+		 WHERE also_end AND right(w.word, length(name) + 1) = '_' || name
+		 HAVING count(DISTINCT w.relation) = 1))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.named(text, text[], regclass[], boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a word names';
 
+/* Whether a word is one for who did something, or had it done: author, sent_by. */
+CREATE FUNCTION snowflake_migrate_internal.is_somebody(word text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT word ~ ('(^|_)(by|admin|agent|approver|assignee|attacker|author|buyer|client|creator|defender|editor'
+		'|employee|follower|founder|friend|from_user|host|inviter|invitee|killer|leader|loser|manager|member|mentor'
+		'|moderator|opponent|owner|participant|player|receiver|recipient|referrer|reporter|requester|reviewer|seller'
+		'|sender|submitter|subscriber|supervisor|to_user|updater|uploader|user|victim|visitor|voter|winner|writer)$')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_somebody(text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for who did something';
+
 /*
- * The columns that refer to nothing yet, of types that can.  stem: what a name that ends with id is about.
- * kind_column: the column beside it that says of which table the ids are.
+ * The columns that refer to nothing yet, of types that can; form is their type's.  stem: what a name with id at its end
+ * or its beginning is about.  kind_column: the column beside it that says of which table the ids are.
  */
 CREATE FUNCTION snowflake_migrate_internal.undeclared_columns(
 	run_ bigint,
 	OUT no int,
 	OUT relation regclass,
 	OUT name name,
-	OUT is_document boolean,
+	OUT form text,
 	OUT word text,
 	OUT stem text,
 	OUT kind_column name) RETURNS SETOF record
@@ -74,25 +102,34 @@ AS $$
 		FROM snowflake_migrate.runs AS r, snowflake_migrate_internal.foreign_keys(r.target) AS f
 		WHERE r.run = run_
 	)
-	SELECT t.no, t.relation, c.attname, y.oid IN ('jsonb'::regtype, 'json'::regtype), w.word, w.stem,
+	SELECT t.no, t.relation, c.attname, y.form, w.word, w.stem,
 		(SELECT k.attname
 		 FROM snowflake_migrate_internal.columns_of(t.relation) AS k
 			JOIN pg_type AS d ON d.oid = k.atttypid LEFT JOIN pg_type AS b ON b.oid = d.typbasetype
-		 WHERE coalesce(b.typcategory, d.typcategory) IN ('S', 'E')
-			AND replace(snowflake_migrate_internal.word(k.attname), '_', '')
-				IN (replace(w.stem, '_', '') || 'type', replace(w.stem, '_', '') || 'kind')
+			CROSS JOIN LATERAL (SELECT replace(snowflake_migrate_internal.word(k.attname), '_', '')) AS g (word)
+		 WHERE k.attname <> c.attname
+			AND (coalesce(b.typcategory, d.typcategory) IN ('S', 'E')
+					AND g.word IN (SELECT replace(w.stem, '_', '') || e.ending
+								   FROM unnest('{type,kind,class,table,model,entity}'::text[]) AS e (ending))
+				 /* As Django has them. */
+				 OR w.stem = 'object' AND g.word = 'contenttypeid')
 		 ORDER BY k.attnum LIMIT 1)
 	FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(t.relation) AS c
 		JOIN pg_type AS d ON d.oid = c.atttypid
-		JOIN pg_type AS y ON y.oid = coalesce(nullif(d.typbasetype, 0), d.oid)
+		CROSS JOIN LATERAL (
+			SELECT CASE
+				WHEN b.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) THEN 'integer'
+				WHEN b.oid IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype) THEN 'array'
+				WHEN b.oid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype) THEN 'text'
+				WHEN b.oid IN ('jsonb'::regtype, 'json'::regtype) THEN 'document'
+				WHEN b.oid = 'oid'::regtype THEN 'large object' END
+			FROM (SELECT coalesce(nullif(d.typbasetype, 0), d.oid)) AS b (oid)) AS y (form)
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.attname)) AS g (word)
 		CROSS JOIN LATERAL (
-			SELECT g.word, CASE WHEN g.word ~ '.ids?$' THEN regexp_replace(g.word, '_?ids?$', '') END) AS w (word, stem)
-	WHERE c.attgenerated = ''
-		AND y.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype,
-					  'smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype,
-					  'jsonb'::regtype, 'json'::regtype)
+			SELECT g.word, CASE WHEN g.word ~ '.ids?$' THEN regexp_replace(g.word, '_?ids?$', '')
+				WHEN g.word ~ '^ids?_.' THEN regexp_replace(g.word, '^ids?_', '') END) AS w (word, stem)
+	WHERE c.attgenerated = '' AND y.form IS NOT NULL
 		AND NOT (t.kind = 'id' AND t.key = ARRAY[c.attname])
 		AND NOT EXISTS (
 			SELECT FROM snowflake_migrate_internal.plan_references AS f
@@ -100,11 +137,31 @@ AS $$
 		AND NOT EXISTS (
 			SELECT FROM snowflake_migrate.declared_references AS f
 			WHERE f.relation = t.relation AND f.column_name = c.attname)
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate.declared_no_references AS f
+			WHERE f.relation = t.relation AND f.column_name = c.attname)
 		AND NOT EXISTS (SELECT FROM foreign_key AS f WHERE f.relation = t.relation AND f.name = c.attname)
 	ORDER BY t.no, c.attnum
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns that could be references';
+
+/* Adds a column to the report of which somebody has to say what it refers to, if anything. */
+CREATE FUNCTION snowflake_migrate_internal.ask(
+	run bigint,
+	relation regclass,
+	name name,
+	problem text,
+	example text,
+	declaration text) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.add_to_report(run, 'warning', NULL, relation::text, name, problem, NULL, example,
+		format(E'If it is a reference: %s\nIf it is none: SELECT snowflake_migrate.declare_no_reference(%L, %L);',
+			   declaration, relation, name), is_question => true)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.ask(bigint, regclass, name, text, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: asks what a column refers to';
 
 /*
  * A path in the documents of a column that looks like one to ids, with the member's name; of the first 1000 rows of a
@@ -170,6 +227,7 @@ DECLARE
 	source_relation regclass;
 	path text;
 	member text;
+	referenced regclass;
 BEGIN
 	FOR source_relation IN
 		SELECT s.source_relation
@@ -183,12 +241,18 @@ BEGIN
 			FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d;
 		EXIT WHEN path IS NOT NULL;
 	END LOOP;
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, relation_::text, name_,
-		'may hold ids', NULL, path,
-		format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);', relation_, name_,
-			   coalesce(snowflake_migrate_internal.named(regexp_replace(member, '_?ids?$', ''),
-														 words, relations, true)::text, '?'),
-			   coalesce(path, '?')));
+	referenced := snowflake_migrate_internal.named(regexp_replace(member, '_?ids?$', ''), words, relations, true);
+	IF referenced IS NOT NULL THEN
+		PERFORM snowflake_migrate_internal.ask(run_, relation_, name_,
+			format('documents seem to hold ids of %s', referenced), path,
+			format('SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);',
+				   relation_, name_, referenced, path));
+	ELSE
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, relation_::text, name_,
+			'may hold ids', NULL, path,
+			format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);', relation_, name_,
+				   '?', coalesce(path, '?')));
+	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(bigint, regclass, name, text[], regclass[])
@@ -260,47 +324,180 @@ BEGIN
 				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, relation_::text, name_,
 		format('looks like a reference to a table that column %I names', kind_column),
-		advice => E'For each kind of ids that it holds, with the table:\n' || declarations);
+		advice => format(E'For each kind of ids that it holds, with the table:\n%s\n'
+						 'If it holds none: SELECT snowflake_migrate.declare_no_reference(%L, %L);',
+						 declarations, relation_, name_),
+		is_question => true);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(bigint, regclass, name, name, text[], regclass[])
 	IS 'for snowflake_migrate.merge()''s own use: adds a column of ids of several tables to the report';
+
+/* A column in question: as undeclared_columns() and value_matches() have it. */
+CREATE TYPE snowflake_migrate_internal.questioned_column AS (
+	no int,
+	relation regclass,
+	name name,
+	form text,
+	word text,
+	stem text,
+	kind_column name,
+	total bigint,
+	has_others boolean,
+	relations regclass[],
+	hits bigint[]
+);
+
+/*
+ * The tables that a column may refer to, by its values alone, the likeliest first: for a word that is one for somebody
+ * those of persons, its own first; then the smallest, as in a great one any number is a key, its own last.
+ */
+CREATE FUNCTION snowflake_migrate_internal.likeliest(
+	own regclass,
+	word text,
+	fitting regclass[],
+	words text[],
+	relations regclass[]) RETURNS regclass[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT array_agg(f.relation ORDER BY p.is_person DESC, (f.relation = own) <> p.is_person, f.n)
+	FROM unnest(fitting) WITH ORDINALITY AS f (relation, n)
+		CROSS JOIN LATERAL (
+			SELECT snowflake_migrate_internal.is_somebody(likeliest.word) AND EXISTS (
+				SELECT FROM unnest(words, relations) AS w (word, relation)
+				WHERE w.relation = f.relation
+					AND w.word ~ ('(^|_)(account|avatar|character|client|customer|employee|hero|member|person|player'
+								  '|profile|user)$'))
+		) AS p (is_person)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.likeliest(regclass, text, regclass[], text[], regclass[])
+	IS 'for snowflake_migrate.merge()''s own use: the tables that a column may refer to';
+
+/*
+ * Adds a column to the report whose name says nothing of a table, or has a namesake, where its values are keys.  Small
+ * numbers are keys of many tables, and a column that is not called like an id is suspect only where that can hardly be
+ * by chance.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_by_values(
+	run_ bigint,
+	col snowflake_migrate_internal.questioned_column,
+	namesake regclass,
+	words text[],
+	relations regclass[]) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	has_id CONSTANT boolean := col.word ~ '_ids?$|^ids?_';
+	fitting regclass[];
+BEGIN
+	IF coalesce(cardinality(col.relations), 0) = 0 THEN
+		/* No row has a value yet, or those that there are belong to nothing that is merged. */
+		IF (has_id OR namesake IS NOT NULL AND col.total = 0) AND col.form <> 'text' THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, col.relation::text, col.name,
+				'may hold ids',
+				advice => format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
+								 col.relation, col.name, coalesce(namesake::text, '?')));
+		END IF;
+		RETURN;
+	END IF;
+	fitting := snowflake_migrate_internal.likeliest(
+		col.relation, coalesce(col.stem, col.word), col.relations, words, relations);
+	IF has_id OR snowflake_migrate_internal.is_somebody(col.word) OR col.form = 'text' AND col.total >= 3
+		OR col.total >= 8 AND cardinality(fitting) <= 3
+			AND snowflake_migrate_internal.key_density(run_, fitting[1]) ^ col.total < 0.001 THEN
+		PERFORM snowflake_migrate_internal.ask(run_, col.relation, col.name,
+			format('may be a reference to %s: its values are keys of it', fitting[1])
+				|| coalesce(', and of ' || nullif(array_to_string(fitting[2 : 4], ', '), '')
+							|| CASE WHEN cardinality(fitting) > 4 THEN format(' and %s more', cardinality(fitting) - 4)
+								ELSE '' END, ''),
+			format('%s of %s values', col.hits[array_position(col.relations, fitting[1])], col.total),
+			format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);', col.relation, col.name, fitting[1]));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_by_values(
+		bigint, snowflake_migrate_internal.questioned_column, regclass, text[], regclass[])
+	IS 'for snowflake_migrate.merge()''s own use: adds a column whose values are keys to the report';
+
+/* Adds a column to the report whose name is one of a table (referenced).  Its values may say so, too, or not. */
+CREATE FUNCTION snowflake_migrate_internal.find_by_name(
+	run_ bigint,
+	col snowflake_migrate_internal.questioned_column,
+	referenced regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	n CONSTANT int := array_position(col.relations, referenced);
+BEGIN
+	PERFORM snowflake_migrate_internal.ask(run_, col.relation, col.name,
+		CASE WHEN n IS NULL AND col.total > 0
+			THEN format('is called like a reference to %s, though few of its values are keys of it', referenced)
+			ELSE format('looks like a reference to %s, but has no foreign key', referenced) END,
+		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
+		format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);', col.relation, col.name, referenced));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_by_name(
+		bigint, snowflake_migrate_internal.questioned_column, regclass)
+	IS 'for snowflake_migrate.merge()''s own use: adds a column that is called like a table to the report';
+
+/* Adds a column to the report that names large objects of other databases. */
+CREATE FUNCTION snowflake_migrate_internal.find_large_objects(run_ bigint, relation_ regclass, name_ name) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.add_to_report(run_, 'warning', s.source, relation_::text, name_,
+		'may name large objects, which a merge does not copy',
+		advice => format('If it does, keep their contents in a column of type bytea before; '
+						 'if it does not: SELECT snowflake_migrate.declare_no_reference(%L, %L);', relation_, name_),
+		is_question => true)
+	FROM snowflake_migrate_internal.source_tables(run_) AS s JOIN pg_class AS c ON c.oid = s.source_relation
+	WHERE s.relation = relation_ AND c.relkind = 'f'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_large_objects(bigint, regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: adds a column that names large objects to the report';
 
 CREATE FUNCTION snowflake_migrate_internal.check_undeclared(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	known record;
-	col record;
+	col snowflake_migrate_internal.questioned_column;
 	referenced regclass;
 	namesake regclass;		/* its name says nothing of ids */
 BEGIN
 	SELECT v.* INTO known FROM snowflake_migrate_internal.vocabulary(run_) AS v;
-	FOR col IN SELECT c.* FROM snowflake_migrate_internal.undeclared_columns(run_) AS c LOOP
-		IF col.is_document THEN
+	FOR col IN
+		SELECT c.no, c.relation, c.name, c.form, c.word, c.stem, c.kind_column,
+			coalesce(v.total, 0), coalesce(v.has_others, false), v.relations, v.hits
+		FROM snowflake_migrate_internal.undeclared_columns(run_) AS c
+			LEFT JOIN snowflake_migrate_internal.value_matches(run_) AS v USING (no, name)
+	LOOP
+		IF col.form = 'document' THEN
 			PERFORM snowflake_migrate_internal.find_documents(run_, col.relation, col.name,
 				known.words, known.relations);
 			CONTINUE;
+		ELSIF col.form = 'large object' THEN
+			PERFORM snowflake_migrate_internal.find_large_objects(run_, col.relation, col.name);
+			CONTINUE;
 		END IF;
+		/* Of texts, only those that are numbers. */
+		CONTINUE WHEN col.has_others OR col.form = 'text' AND col.total = 0 AND col.kind_column IS NULL;
 		referenced := CASE WHEN col.stem = 'parent' THEN col.relation
 			ELSE coalesce(snowflake_migrate_internal.named(col.stem, known.words, known.relations, true),
 						  CASE WHEN col.stem LIKE E'%\\_parent' AND col.relation = ANY (known.relations)
 							THEN col.relation END) END;
 		namesake := snowflake_migrate_internal.named(col.word, known.words, known.relations, false);
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
-		IF referenced IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, col.relation::text, col.name,
-				format('looks like a reference to %s, but has no foreign key', referenced),
-				advice => format('If it is one: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
-								 col.relation, col.name, referenced));
+		IF referenced IS NOT NULL
+			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations)) THEN
+			PERFORM snowflake_migrate_internal.find_by_name(run_, col, referenced);
 		ELSIF col.kind_column IS NOT NULL THEN
 			PERFORM snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column,
 				known.words, known.relations);
-		ELSIF col.word ~ '_ids?$' OR namesake IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, col.relation::text, col.name,
-				'may hold ids',
-				advice => format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
-								 col.relation, col.name, coalesce(namesake::text, '?')));
+		ELSIF namesake = ANY (col.relations) THEN
+			PERFORM snowflake_migrate_internal.find_by_name(run_, col, namesake);
+		ELSE
+			PERFORM snowflake_migrate_internal.find_by_values(run_, col, namesake, known.words, known.relations);
 		END IF;
 	END LOOP;
 END

@@ -35,17 +35,23 @@ AS $$
 				JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amopstrategy = 3
 					AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype),
 			NOT i.indnullsnotdistinct,
-			pg_get_expr(i.indpred, i.indrelid),
+			/* One that a partition has for itself is about the rows that get there. */
+			nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
+				CASE WHEN i.indrelid <> t.relation
+					THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), ''),
 			CASE WHEN t.mode = 'same_id' AND k.is_key THEN 'same_id' ELSE coalesce(p.policy, 'error') END,
 			p.argument, p.declared_by,
 			CASE WHEN p.policy IN ('suffix', 'rerank')
 				THEN (snowflake_migrate_internal.policy_columns(t.relation, x.relname, p.policy))[1] END,
 			k.is_key
 		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN pg_index AS i ON i.indrelid = t.relation AND i.indisunique AND i.indislive
+			JOIN pg_index AS i ON i.indisunique AND i.indislive
+				AND (i.indrelid = t.relation
+					 OR i.indrelid IN (SELECT p.relid FROM pg_partition_tree(t.relation) AS p)
+						AND NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = i.indexrelid))
 			JOIN pg_class AS x ON x.oid = i.indexrelid
 			CROSS JOIN LATERAL (
-				SELECT i.indexprs IS NULL AND i.indpred IS NULL AND t.key = ARRAY(
+				SELECT i.indrelid = t.relation AND i.indexprs IS NULL AND i.indpred IS NULL AND t.key = ARRAY(
 					SELECT a.attname
 					FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS c (attnum, n)
 						JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = c.attnum
@@ -72,7 +78,10 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.unique_constraints(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';
 
-/* The CHECK constraints of a table, and of the domains of its columns, as expressions over the table's columns. */
+/*
+ * The CHECK constraints of a table, of its partitions and of the domains of its columns, as expressions over the
+ * table's columns.
+ */
 CREATE FUNCTION snowflake_migrate_internal.check_constraints(
 	relation regclass,
 	OUT label name,
@@ -84,6 +93,15 @@ AS $$
 		(SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (c.conkey)),
 		pg_get_expr(c.conbin, c.conrelid)
 	FROM pg_constraint AS c WHERE c.conrelid = relation AND c.contype = 'c'
+	UNION ALL
+	/* One that a partition has for itself is about the rows that get there. */
+	SELECT c.conname,
+		(SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = p.relid AND a.attnum = ANY (c.conkey)),
+		format('(%s) IS NOT TRUE OR (%s)', coalesce(pg_get_partition_constraintdef(p.relid), 'true'),
+			   pg_get_expr(c.conbin, c.conrelid))
+	FROM pg_partition_tree(relation) AS p
+		JOIN pg_constraint AS c ON c.conrelid = p.relid AND c.contype = 'c' AND c.coninhcount = 0
+	WHERE p.level > 0
 	UNION ALL
 	/* That of a domain calls the column VALUE. */
 	SELECT c.conname, ARRAY[a.attname],

@@ -330,8 +330,8 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.batch_writes(jsonb, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the parts of the query that writes a batch';
 
-/* Copies one batch of one table of one source. */
-CREATE FUNCTION snowflake_migrate_internal.copy(run_ bigint, no_ int, source_ int) RETURNS void
+/* Copies one batch of one table of one source.  Returns how many rows. */
+CREATE FUNCTION snowflake_migrate_internal.copy(run_ bigint, no_ int, source_ int) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -374,6 +374,7 @@ BEGIN
 		SET rows_done = s.rows_done + copied, position = names ->> 'range_end', done = names ->> 'range_end' IS NULL,
 			busy = s.busy + (clock_timestamp() - started), copied_by = s.copied_by || pg_current_xact_id()
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+	RETURN copied;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int)
@@ -414,40 +415,61 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_copied(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: checks the foreign keys of a table of a cycle';
 
-/* One transaction of the copying: a batch, or all tables of a cycle.  Returns false when there is nothing left. */
+/* Copies all tables of a cycle. */
+CREATE FUNCTION snowflake_migrate_internal.copy_cycle(run_ bigint, step_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	members CONSTANT int[] := ARRAY(
+		SELECT s.no
+		FROM snowflake_migrate_internal.plan_sources AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE s.run = run_ AND t.copy_step = step_ AND s.source = source_
+		ORDER BY s.no);
+	member int;
+BEGIN
+	FOREACH member IN ARRAY members LOOP
+		PERFORM snowflake_migrate_internal.copy(run_, member, source_);
+	END LOOP;
+	FOREACH member IN ARRAY members LOOP
+		PERFORM snowflake_migrate_internal.check_copied(run_, member, source_);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.copy_cycle(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: copies the tables of a cycle';
+
+/*
+ * One transaction of the copying: batches, or all tables of a cycle.  Tables that fit into one batch together share a
+ * transaction, at most 20 of them, since each locks its table and indexes.  Returns false when there is nothing left.
+ */
 CREATE FUNCTION snowflake_migrate_internal.step(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
+	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
 	next record;
-	members int[];
-	member int;
 BEGIN
-	SELECT s.no, s.source, t.copy_step, t.cyclic INTO next
-		FROM snowflake_migrate_internal.plan_sources AS s
-			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE s.run = run_ AND NOT s.done
-		ORDER BY t.copy_step, s.source, s.no
-		LIMIT 1;
-	IF NOT FOUND THEN
-		RETURN false;
-	ELSIF NOT next.cyclic THEN
-		PERFORM snowflake_migrate_internal.copy(run_, next.no, next.source);
-		RETURN true;
-	END IF;
-	members := ARRAY(
-		SELECT s.no
-		FROM snowflake_migrate_internal.plan_sources AS s
-			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE s.run = run_ AND t.copy_step = next.copy_step AND s.source = next.source
-		ORDER BY s.no);
-	FOREACH member IN ARRAY members LOOP
-		PERFORM snowflake_migrate_internal.copy(run_, member, next.source);
-	END LOOP;
-	FOREACH member IN ARRAY members LOOP
-		PERFORM snowflake_migrate_internal.check_copied(run_, member, next.source);
+	FOR batch IN 1 .. 20 LOOP
+		SELECT s.no, s.source, s.rows_to_do - s.rows_done AS to_do, t.copy_step, t.cyclic INTO next
+			FROM snowflake_migrate_internal.plan_sources AS s
+				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			WHERE s.run = run_ AND NOT s.done
+			ORDER BY t.copy_step, s.source, s.no
+			LIMIT 1;
+		IF NOT FOUND THEN
+			RETURN batch > 1;
+		END IF;
+		EXIT WHEN batch > 1 AND (next.cyclic OR next.to_do > rows_left);
+		IF next.cyclic THEN
+			PERFORM snowflake_migrate_internal.copy_cycle(run_, next.copy_step, next.source);
+			EXIT;
+		END IF;
+		rows_left := rows_left - snowflake_migrate_internal.copy(run_, next.no, next.source);
 	END LOOP;
 	RETURN true;
 END

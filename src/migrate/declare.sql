@@ -28,6 +28,13 @@ CREATE TABLE snowflake_migrate.declared_references (
 );
 COMMENT ON TABLE snowflake_migrate.declared_references IS 'declared by snowflake_migrate.declare_reference()';
 
+CREATE TABLE snowflake_migrate.declared_no_references (
+	relation regclass NOT NULL,
+	column_name name NOT NULL,
+	PRIMARY KEY (relation, column_name)
+);
+COMMENT ON TABLE snowflake_migrate.declared_no_references IS 'declared by snowflake_migrate.declare_no_reference()';
+
 CREATE TABLE snowflake_migrate.declared_created (
 	relation regclass PRIMARY KEY,
 	column_name name NOT NULL
@@ -47,12 +54,14 @@ COMMENT ON TABLE snowflake_migrate.declared_policies IS 'declared by snowflake_m
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_tables', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_references', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_no_references', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_created', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.declared_policies', '');
 
 /* They say nothing about rows, and snowflake_migrate.adopt(), which anybody may call, looks at them. */
 GRANT SELECT ON snowflake_migrate.declared_tables, snowflake_migrate.declared_references,
-	snowflake_migrate.declared_created, snowflake_migrate.declared_policies TO PUBLIC;
+	snowflake_migrate.declared_no_references, snowflake_migrate.declared_created, snowflake_migrate.declared_policies
+	TO PUBLIC;
 
 /* Raises an error where this is no table, or has not all of these columns. */
 CREATE FUNCTION snowflake_migrate_internal.columns_exist(relation_ regclass, columns name[]) RETURNS void
@@ -261,10 +270,32 @@ BEGIN
 	VALUES (relation, column_name, referenced, condition, path, dangling)
 	ON CONFLICT ON CONSTRAINT declared_references_key DO UPDATE
 		SET referenced = excluded.referenced, dangling = excluded.dangling, declared_by = excluded.declared_by;
+	DELETE FROM snowflake_migrate.declared_no_references AS n
+		WHERE (n.relation, n.column_name) = (declare_reference.relation, declare_reference.column_name);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass, text, text, text)
 	IS 'declares a reference without a foreign key';
+
+/* The column holds no ids, though it may look as if: the check has no more to ask about it. */
+CREATE FUNCTION snowflake_migrate.declare_no_reference(relation regclass, column_name name) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
+	IF EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
+			   WHERE r.relation = declare_no_reference.relation
+				AND r.column_name = declare_no_reference.column_name) THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('column "%s" of table %s is declared as a reference', column_name, relation),
+			HINT = 'Delete its rows from snowflake_migrate.declared_references first.';
+	END IF;
+	INSERT INTO snowflake_migrate.declared_no_references VALUES (relation, column_name) ON CONFLICT DO NOTHING;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate.declare_no_reference(regclass, name)
+	IS 'declares that a column holds no ids';
 
 /* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */
 CREATE FUNCTION snowflake_migrate.declare_created(relation regclass, column_name name) RETURNS void

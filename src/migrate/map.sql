@@ -309,6 +309,48 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_violations(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: CHECKs and exclusion constraints over rows as they become';
 
+/*
+ * Adds to the report which rows of a table without a key clash in its unique indexes: there is nothing by which a
+ * policy could tell them.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_keyless_clashes(run_ bigint, no_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	become CONSTANT text := snowflake_migrate_internal.all_rows(run_, no_);
+	names jsonb;
+	found bigint;
+	example text;
+BEGIN
+	FOR names IN
+		SELECT snowflake_migrate_internal.constraint_names(run_, no_, to_jsonb(u))
+			|| jsonb_build_object('become', become)
+		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS u
+		WHERE u.policy <> 'match'
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			WITH w AS MATERIALIZED (
+				SELECT c.* FROM (SELECT {values} FROM ({become}) AS {"name"} WHERE {indexed}) AS c WHERE {compared}
+			)
+			SELECT count(*), min(ROW (x.*)::text)
+			FROM (
+				SELECT {w.e#} FROM w GROUP BY {w.e#} HAVING count(*) > 1
+				UNION ALL
+				SELECT {w.e#} FROM w JOIN (SELECT {values} FROM {target} AS {"name"} WHERE {indexed}) AS t ON {same}
+			) AS x
+		$query$, names) INTO found, example;
+		IF found > 0 THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, names ->> 'table', names ->> 'label',
+				'rows clash, and their table has no key to tell them by', found, example,
+				'Give the table a primary key, or change these rows in the source.');
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_keyless_clashes(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: rows of a table without a key that clash';
+
 /* Puts on record, when it is known which rows clash, what became of one table's rows. */
 CREATE FUNCTION snowflake_migrate_internal.record_policies(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -442,6 +484,8 @@ BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF plan.kind <> 'none' THEN
 		PERFORM snowflake_migrate_internal.record_policies(run_, no_);
+	ELSIF EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
+		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_);
 	END IF;
 	PERFORM snowflake_migrate_internal.find_violations(run_, no_);
 	INSERT INTO snowflake_migrate.report (run, severity, source, relation, object, problem, count, example)

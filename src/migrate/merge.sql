@@ -114,7 +114,8 @@ BEGIN
 			MESSAGE = format('merge %s into schema "%s" is %s', known.run, target_, known.state),
 			DETAIL = format('It is called with the sources %s and the nodes %s.', known.sources, known.nodes),
 			HINT = CASE WHEN known.state IN ('copying', 'verifying', 'rolling back')
-				THEN 'Let it end, or take it back with snowflake_migrate.rollback().' END;
+				THEN 'Let it end, or take it back with snowflake_migrate.rollback().'
+				ELSE 'See snowflake_migrate.runs.' END;
 	END IF;
 	RETURN known.run;
 END
@@ -253,6 +254,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where the report has errors';
 
+/* Raises an error where columns may be references, and nobody has said what they are. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_questions(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	questions text;
+BEGIN
+	SELECT string_agg(format('table %s, %s: %s', f.relation, f.object, f.problem), E'\n' ORDER BY f.relation, f.object)
+		INTO questions
+		FROM (SELECT f.*
+			  FROM snowflake_migrate.report AS f
+			  WHERE f.run = run_ AND f.is_question
+			  ORDER BY f.relation, f.object
+			  LIMIT 20) AS f;
+	IF questions IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = 'columns may hold ids, and nothing says of which table', DETAIL = questions,
+			HINT = 'Answer each with snowflake_migrate.declare_reference() or '
+				'snowflake_migrate.declare_no_reference(), as snowflake_migrate.check() advises, '
+				'or call with accept_warnings => true.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_questions(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where the report asks something';
+
 /* The number of the run that goes on, or of a new one, whose plan and maps are made. */
 CREATE FUNCTION snowflake_migrate_internal.start(
 	sources_ name[],
@@ -260,7 +287,8 @@ CREATE FUNCTION snowflake_migrate_internal.start(
 	nodes_ bigint[],
 	batch_size_ int,
 	dry_run boolean,
-	given bigint) RETURNS bigint
+	given bigint,
+	accept_warnings boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
@@ -287,7 +315,12 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse(run_);
 	PERFORM snowflake_migrate_internal.find_nodes(run_);
 	PERFORM snowflake_migrate_internal.make_maps(run_);
+	PERFORM snowflake_migrate_internal.check_target(run_);
 	PERFORM snowflake_migrate_internal.refuse(run_);
+	PERFORM snowflake_migrate_internal.take_samples(run_);
+	PERFORM snowflake_migrate_internal.check_undeclared(run_);
+	PERFORM snowflake_migrate_internal.refuse_questions(run_) WHERE NOT dry_run AND NOT accept_warnings;
+	PERFORM snowflake_migrate_internal.drop_samples(run_);
 	PERFORM snowflake_migrate_internal.index_maps(run_);
 	PERFORM snowflake_migrate_internal.record_former_state(run_);
 	UPDATE snowflake_migrate.runs AS r SET mapped_at = clock_timestamp() WHERE r.run = run_;
@@ -299,7 +332,7 @@ BEGIN
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name, bigint[], int, boolean, bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name, bigint[], int, boolean, bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
 
 /* The sequences of columns that are not renumbered, those that a column owns and those that its default asks. */
@@ -449,7 +482,8 @@ BEGIN
 	INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at, finished_at)
 		VALUES (sources_, target_, nodes_, 'dry run', batch_size_, started, clock_timestamp()) RETURNING run INTO run_;
 	INSERT INTO snowflake_migrate.report
-		SELECT run_, f.severity, f.source, f.relation, f.object, f.problem, f.count, f.example, f.advice
+		SELECT run_, f.severity, f.source, f.relation, f.object, f.problem, f.count, f.example, f.advice,
+			f.is_question
 		FROM jsonb_populate_recordset(NULL::snowflake_migrate.report, report) AS f;
 	RETURN run_;
 END
@@ -463,7 +497,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name, bigi
  *
  * sources: schemas of this database; nodes: for each, a node number that no id has; batch_size: rows in a transaction,
  * but that a cycle of tables and tables without a key are one; dry_run: all of it, rolled back but for the report; run:
- * the number of the run.
+ * the number of the run; accept_warnings: columns that may be references, and are not declared, are none.
  */
 CREATE PROCEDURE snowflake_migrate.merge(
 	sources name[],
@@ -471,7 +505,8 @@ CREATE PROCEDURE snowflake_migrate.merge(
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
 	dry_run boolean DEFAULT false,
-	INOUT run bigint DEFAULT NULL)
+	INOUT run bigint DEFAULT NULL,
+	accept_warnings boolean DEFAULT false)
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_variable
@@ -481,7 +516,8 @@ DECLARE
 	proved boolean;
 	report pg_catalog.jsonb;
 BEGIN
-	run := snowflake_migrate_internal.start(sources, target, nodes, batch_size, dry_run IS TRUE, run);
+	run := snowflake_migrate_internal.start(
+		sources, target, nodes, batch_size, dry_run IS TRUE, run, accept_warnings IS TRUE);
 	IF dry_run IS NOT TRUE THEN
 		COMMIT;
 	END IF;
@@ -514,7 +550,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, bigint) IS 'merges schemas into one';
+COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, bigint, boolean)
+	IS 'merges schemas into one';
 
 /* One map, for people. */
 CREATE FUNCTION snowflake_migrate_internal.read_map(

@@ -137,6 +137,7 @@ CREATE TABLE snowflake_migrate_internal.plan_references (
 	declared_by name,					-- null: a foreign key
 	PRIMARY KEY (run, id)
 );
+CREATE INDEX ON snowflake_migrate_internal.plan_references (run, no);
 
 /* A table of a source, and how far it is copied, or taken back. */
 CREATE TABLE snowflake_migrate_internal.plan_sources (
@@ -162,7 +163,8 @@ CREATE TABLE snowflake_migrate.report (
 	problem text NOT NULL,
 	count bigint,
 	example text,
-	advice text
+	advice text,
+	is_question boolean NOT NULL DEFAULT false		-- a merge does not begin before it is answered
 );
 COMMENT ON TABLE snowflake_migrate.report IS 'what a merge found and did';
 
@@ -181,7 +183,7 @@ CREATE TABLE snowflake_migrate.records (
 );
 COMMENT ON TABLE snowflake_migrate.records IS 'what the policies of a merge did to each row';
 CREATE INDEX ON snowflake_migrate.records (run, relation);
-CREATE INDEX ON snowflake_migrate.report (run);
+CREATE INDEX ON snowflake_migrate.report (run, relation);
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.runs', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.run_number', '');
@@ -203,17 +205,22 @@ CREATE FUNCTION snowflake_migrate_internal.add_to_report(
 	problem text,
 	count bigint DEFAULT NULL,
 	example text DEFAULT NULL,
-	advice text DEFAULT NULL) RETURNS void
+	advice text DEFAULT NULL,
+	is_question boolean DEFAULT false) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	DELETE FROM snowflake_migrate.report AS f
-		WHERE (f.run, f.severity, f.source, f.relation, f.object, f.problem)
-			IS NOT DISTINCT FROM (add_to_report.run, add_to_report.severity, add_to_report.source,
-								  add_to_report.relation, add_to_report.object, add_to_report.problem);
+		/* Of a run with many tables, the index finds those of one. */
+		WHERE f.run = add_to_report.run
+			AND (f.relation = add_to_report.relation OR f.relation IS NULL AND add_to_report.relation IS NULL)
+			AND (f.severity, f.source, f.object, f.problem)
+				IS NOT DISTINCT FROM (add_to_report.severity, add_to_report.source,
+									  add_to_report.object, add_to_report.problem);
 	INSERT INTO snowflake_migrate.report
-		VALUES (run, severity, source, relation, object, problem, count, example, advice)
+		VALUES (run, severity, source, relation, object, problem, count, example, advice, is_question)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.add_to_report(bigint, text, name, text, text, text, bigint, text, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.add_to_report(
+		bigint, text, name, text, text, text, bigint, text, text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: adds to its report';
 
 /*

@@ -25,6 +25,7 @@ BEGIN
 	EXECUTE format('GRANT DELETE ON snowflake_migrate.report TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON
 			snowflake_migrate.declared_tables, snowflake_migrate.declared_references,
+			snowflake_migrate.declared_no_references,
 			snowflake_migrate.declared_created, snowflake_migrate.declared_policies TO %s', role);
 END
 $$;

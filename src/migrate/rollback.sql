@@ -3,11 +3,24 @@
  * ranks that it replaced come back.  That nothing newer refers to them is known before the first is deleted, since ON
  * DELETE CASCADE would remove it silently, and without triggers it would be left dangling.
  *
- * A row that changed since it was copied has another xmin than the transactions that copied it.
+ * A row that changed since it was copied has another xmin than the transactions that copied it.  Of a table without a
+ * key, the run's rows are those that have one of these, and refer to a row that the run brought.
  *
  * rollback_start() refuses what would lose something: newer references, rows that changed, ranks and values that were
- * given away since, rows without a key.
+ * given away since, rows of tables without a key that refer to nothing.
  */
+
+/* The transactions that copied rows of a run, as an array of xid. */
+CREATE FUNCTION snowflake_migrate_internal.run_transactions(run_ bigint) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT ARRAY(
+		SELECT DISTINCT x::xid::text
+		FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x
+		WHERE s.run = run_)::text
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint)
+	IS 'for snowflake_migrate.rollback(): the transactions that copied rows';
 
 /*
  * The foreign keys, of whatever table, that lead to the tables of a run: which table refers (child), and how (refers,
@@ -109,13 +122,54 @@ AS $$
 		'is_newer', CASE WHEN k.kind <> 'none' THEN snowflake_migrate_internal.fill($query$
 				NOT EXISTS (SELECT FROM {map} AS c WHERE c.action IN {actions} AND ({c.n#}) = ({x.@}))
 			$query$, snowflake_migrate_internal.names(run_, k.no) || jsonb_build_object('actions',
-				CASE WHEN parent_no IS NULL OR p.cyclic THEN '(''c'', ''r'')' ELSE '(''c'')' END)) ELSE 'true' END)
+				CASE WHEN parent_no IS NULL OR p.cyclic THEN '(''c'', ''r'')' ELSE '(''c'')' END))
+			WHEN k.no IS NULL THEN 'true'
+			ELSE format('x.xmin <> ALL (%L::xid[])', snowflake_migrate_internal.run_transactions(run_)) END)
 	FROM (SELECT) AS one
 		LEFT JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.relation = child_
 		LEFT JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = parent_no
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.newer_names(bigint, int, regclass)
 	IS 'for snowflake_migrate.rollback(): the names in the queries for rows that are not of a run';
+
+/* A query for the rows that a run brought into a table without a key, as (tableoid, ctid); null: nothing tells them. */
+CREATE FUNCTION snowflake_migrate_internal.keyless_rows(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT string_agg(snowflake_migrate_internal.fill(
+			'SELECT x.tableoid, x.ctid FROM {child} AS x {refers} WHERE NOT ({is_newer})',
+			snowflake_migrate_internal.newer_names(run_, NULL, t.relation) || jsonb_build_object('refers', f.refers)),
+		' UNION ')
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN (
+			SELECT * FROM snowflake_migrate_internal.foreign_keys_to_run(run_, NULL, NULL)
+			UNION ALL
+			SELECT * FROM snowflake_migrate_internal.declared_references_to_run(run_, NULL, NULL)
+		) AS f ON f.child = t.relation
+	WHERE t.run = run_ AND t.no = no_ AND t.kind = 'none'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.keyless_rows(bigint, int)
+	IS 'for snowflake_migrate.rollback(): the rows of a run in a table without a key';
+
+/* How many rows that a run brought into a table without a key nothing tells from others. */
+CREATE FUNCTION snowflake_migrate_internal.untold_rows(run_ bigint, no_ int) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	rows CONSTANT text := snowflake_migrate_internal.keyless_rows(run_, no_);
+	told bigint := 0;
+BEGIN
+	IF rows IS NOT NULL THEN
+		EXECUTE format('SELECT count(*) FROM (%s) AS r', rows) INTO told;
+	END IF;
+	RETURN (SELECT sum(s.rows_done) - told FROM snowflake_migrate_internal.plan_sources AS s
+			WHERE s.run = run_ AND s.no = no_);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.untold_rows(bigint, int)
+	IS 'for snowflake_migrate.rollback(): rows of a table without a key that nothing tells from others';
 
 /* What refers to the rows that a run brought and is not of that run: one row for each reference. */
 CREATE FUNCTION snowflake_migrate_internal.newer_references(
@@ -208,7 +262,8 @@ BEGIN
 						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
 						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL)
 			) AS d (denied)
-		WHERE p.run = run_ AND p.kind <> 'none' AND d.denied IS NOT NULL
+		WHERE p.run = run_ AND d.denied IS NOT NULL
+			AND (p.kind <> 'none' OR snowflake_migrate_internal.keyless_rows(run_, p.no) IS NOT NULL)
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
@@ -216,13 +271,12 @@ BEGIN
 			DETAIL = problems,
 			HINT = 'Grant these rights to the role.';
 	END IF;
-	SELECT string_agg(format('Table %s has no key by which the merge''s rows could be told from others.', p.relation),
-					  E'\n' ORDER BY p.no)
+	SELECT string_agg(format('Table %s has no key by which %s rows of the merge could be told from others.', p.relation,
+							 u.rows), E'\n' ORDER BY p.no)
 		INTO problems
 		FROM snowflake_migrate_internal.plan_tables AS p
-		WHERE p.run = run_ AND p.kind = 'none' AND EXISTS (
-				SELECT FROM snowflake_migrate_internal.plan_sources AS s
-				WHERE s.run = run_ AND s.no = p.no AND s.rows_done > 0);
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.untold_rows(run_, p.no)) AS u (rows)
+		WHERE p.run = run_ AND p.kind = 'none' AND u.rows > 0;
 	IF problems IS NOT NULL AND NOT force THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('cannot roll back all of merge %s', run_),
@@ -322,10 +376,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	xids CONSTANT text := ARRAY(
-		SELECT DISTINCT x::xid::text
-		FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x
-		WHERE s.run = run_);
+	xids CONSTANT text := snowflake_migrate_internal.run_transactions(run_);
 	t record;
 	names jsonb;
 	n bigint;
@@ -415,11 +466,20 @@ DECLARE
 	restored bigint := 0;
 	started CONSTANT timestamptz := clock_timestamp();
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
+	rows text;
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	part := snowflake_migrate_internal.next_batch(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
-	IF plan.kind <> 'none' THEN
+	IF plan.kind = 'none' THEN
+		/* Those of all sources. */
+		rows := snowflake_migrate_internal.keyless_rows(run_, no_);
+		IF rows IS NOT NULL THEN
+			EXECUTE snowflake_migrate_internal.fill('DELETE FROM {target} AS t WHERE (t.tableoid, t.ctid) IN ({rows})',
+				names || jsonb_build_object('rows', rows));
+			GET DIAGNOSTICS deleted = ROW_COUNT;
+		END IF;
+	ELSE
 		EXECUTE snowflake_migrate_internal.fill($query$
 			DELETE FROM {target} AS t USING {map} AS m WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'c'
 		$query$, names || jsonb_build_object('of_map', part.of_map));
@@ -503,7 +563,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rollback_step(bigint)
 /*
  * Takes a merge back, also one that is not finished.  To be called outside of a transaction block; the same call goes
  * on where it was interrupted.  An error names the newer rows that refer to merged ones.  force: rows that changed
- * since are taken back as well, and those of tables without a key stay.
+ * since are taken back as well, and those of tables without a key that refer to nothing stay.
  */
 CREATE PROCEDURE snowflake_migrate.rollback(run bigint, force boolean DEFAULT false)
 LANGUAGE plpgsql

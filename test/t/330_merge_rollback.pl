@@ -15,18 +15,27 @@ $merge->ready($_) foreach qw(done unfinished keyless);
 
 my $before = $merge->checksums('done');
 
-# Rows that nothing tells from others stay, which must be asked for.
+# Of a table without a key, rows that refer to others are told by them; those that refer to nothing stay, which must be asked for.
+$merge->sql('keyless', q{INSERT INTO west."Guild Log" VALUES (NULL, NULL, now(), 'nobody')});
+
 my $run = $merge->call('keyless', sources => ['west'], nodes => [11]);
+my $refers = '(guild_id > 1000000 OR actor_id > 1000000) IS TRUE';
+my $stay = $merge->sql('keyless', qq{SELECT count(*) FROM realm."Guild Log" WHERE NOT $refers});
 
-$merge->refuses('keyless', "CALL snowflake_migrate.rollback($run)", qr/Guild Log/, 'a table without a key');
-$merge->refuses('keyless', "CALL snowflake_migrate.rollback($run, force => true)", qr/Guild Log/, 'a table without a key, whose rows refer to others');
+cmp_ok($merge->sql('keyless', qq{SELECT count(*) FROM realm."Guild Log" WHERE $refers}), '>', 0, 'a table without a key: rows refer to others');
+$merge->refuses('keyless', "CALL snowflake_migrate.rollback($run)", qr/Table realm."Guild Log" has no key by which [0-9]+ rows/, 'a table without a key');
 is($merge->sql('keyless', "SELECT state FROM snowflake_migrate.runs WHERE run = $run"), 'done', 'a table without a key: nothing was done');
-$merge->sql('keyless', 'DELETE FROM realm."Guild Log" WHERE guild_id > 1000000 OR actor_id > 1000000');
-
-my $log = $merge->checksums('keyless')->{'Guild Log'};
-
+$merge->sql('keyless', q{INSERT INTO realm."Guild Log" SELECT new_key::bigint, NULL, now(), 'newer'
+	FROM snowflake_migrate.map WHERE relation = 'realm.guilds' AND action = 'copied' LIMIT 1});
+$merge->refuses('keyless', "CALL snowflake_migrate.rollback($run, force => true)", qr/Guild Log.*1 rows, for example .*newer/, 'a newer row that refers to merged ones');
+$merge->sql('keyless', q{DELETE FROM realm."Guild Log" WHERE "Größe" = 'newer'});
 $merge->sql('keyless', "CALL snowflake_migrate.rollback($run, force => true)");
-is_deeply($merge->checksums('keyless'), { %$before, 'Guild Log' => $log }, 'a table without a key: all else is as before');
+
+my $after = $merge->checksums('keyless');
+
+is_deeply({ %$after, 'Guild Log' => '' }, { %$before, 'Guild Log' => '' }, 'a table without a key: all else is as before');
+is($merge->sql('keyless', qq{SELECT count(*) = $stay AND count(*) FILTER (WHERE $refers) = 0 FROM realm."Guild Log"}), 't',
+	'a table without a key: rows that refer to nothing are left');
 $merge->sql($_, q{SELECT snowflake_migrate.declare_table('realm."Guild Log"', 'ignore')}) foreach qw(done unfinished);
 
 sub rolled_back

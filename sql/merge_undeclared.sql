@@ -1,0 +1,102 @@
+-- snowflake_migrate.check(): columns that are references without a foreign key, by their names and values.
+SET client_min_messages = warning;
+\set SHOW_CONTEXT never
+\pset format unaligned
+
+--
+-- A schema without foreign keys, as frameworks that know none make it
+--
+CREATE SCHEMA a;
+CREATE SCHEMA world;
+CREATE TABLE world.users (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, best_friend bigint, phone text, level int);
+CREATE TABLE world.people (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE world.ci_builds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), status text);
+CREATE TABLE world.stages (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE world.ranks (id int PRIMARY KEY, name text);
+SELECT snowflake_migrate.declare_table('world.ranks', 'same_id');
+CREATE TABLE world.issues (
+	id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
+	author_id bigint,				-- somebody
+	updated_by bigint,				-- likewise, without id
+	mentor bigint,
+	build_id bigint,				-- of ci_builds
+	id_stage bigint,				-- with id before
+	person_id bigint,				-- of people
+	milestone_id bigint,			-- of nothing that is merged
+	weight int,						-- small numbers, as keys are
+	rank_id int,					-- these are the same everywhere
+	user_id bigint,					-- called so, but not their ids
+	object_id text, content_type_id int,
+	item_id text, item_type text,
+	subject_class text, subject_id bigint,
+	slug_id text,					-- texts that are no numbers
+	stage text,						-- ids, though not called so
+	watcher_ids bigint[],
+	seen int[],						-- numbers
+	serial_number bigint,			-- great numbers of nothing
+	tracker bigint,					-- great numbers that are keys
+	payload jsonb
+);
+CREATE TABLE world.labels (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), owner_id bigint);	-- without rows
+CREATE TABLE a.users AS SELECT * FROM world.users;
+CREATE TABLE a.people AS SELECT * FROM world.people;
+CREATE TABLE a.ci_builds AS SELECT * FROM world.ci_builds;
+CREATE TABLE a.stages AS SELECT * FROM world.stages;
+CREATE TABLE a.ranks AS SELECT * FROM world.ranks;
+CREATE TABLE a.issues AS SELECT * FROM world.issues;
+CREATE TABLE a.labels AS SELECT * FROM world.labels;
+INSERT INTO a.users SELECT g, 'user ' || g, 41 - g, '0170' || g, g % 60 FROM generate_series(1, 40) AS g;
+INSERT INTO a.people SELECT g, 'person ' || g FROM generate_series(1, 500) AS g;
+-- with gaps, as snowflake ids have them
+INSERT INTO a.ci_builds SELECT g * 1000003, 'ok' FROM generate_series(1, 300) AS g;
+INSERT INTO a.stages SELECT g, 'stage ' || g FROM generate_series(1, 12) AS g;
+INSERT INTO a.ranks SELECT g, 'rank ' || g FROM generate_series(1, 5) AS g;
+INSERT INTO a.issues
+SELECT g, g % 40 + 1, (g * 7) % 40 + 1, (g * 3) % 40 + 1, (g % 300 + 1) * 1000003, g % 12 + 1, g, 90000 + g, g % 9, g % 5 + 1,
+	700000 + g, (g % 40 + 1)::text, 7, (g % 40 + 1)::text, 'User', 'Stage', g % 12 + 1, 'slug-' || g, (g % 12 + 1)::text,
+	ARRAY[g % 40 + 1, 40], ARRAY[g % 3], 5000000000 + g * 17, (g % 300 + 1) * 1000003, '{"build_id": 3}'
+FROM generate_series(1, 200) AS g;
+SELECT severity, relation, object, problem, example, advice FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error' OR object IS NOT NULL ORDER BY relation, object;
+-- a merge wants an answer to each
+CALL snowflake_migrate.merge('{a}', 'world', '{701}');
+-- unless its caller says that they are no references: a dry run needs no answers, and shows them
+CALL snowflake_migrate.merge('{a}', 'world', '{701}', dry_run => true);
+SELECT object, problem FROM snowflake_migrate.report WHERE severity = 'warning' AND is_question AND relation = 'world.users' ORDER BY object;
+-- the first of each advice is a declaration that can be executed; texts, arrays, documents follow
+SELECT substring(advice FROM 'If it is a reference: ([^\n]*)') AS declaration
+FROM snowflake_migrate.check('{a}', 'world')
+WHERE object IN ('author_id', 'updated_by', 'mentor', 'build_id', 'id_stage', 'person_id', 'stage', 'tracker', 'watcher_ids') ORDER BY object \gexec
+SELECT snowflake_migrate.declare_reference('world.issues', 'item_id', 'world.users', $$item_type = 'User'$$);
+SELECT snowflake_migrate.declare_reference('world.issues', 'object_id', 'world.users', 'content_type_id = 7');
+SELECT snowflake_migrate.declare_reference('world.issues', 'subject_id', 'world.stages', $$subject_class = 'Stage'$$);
+SELECT snowflake_migrate.declare_reference('world.users', 'best_friend', 'world.users');
+SELECT snowflake_migrate.declare_no_reference('world.issues', 'user_id');
+SELECT snowflake_migrate.declare_no_reference('world.issues', 'content_type_id');
+SELECT snowflake_migrate.declare_no_reference('world.issues', 'payload');
+SELECT snowflake_migrate.declare_no_reference('world.issues', 'milestone_id');
+SELECT snowflake_migrate.declare_no_reference('world.labels', 'owner_id');
+SELECT severity, relation, object, problem, example FROM snowflake_migrate.check('{a}', 'world') WHERE severity <> 'info' AND object IS NOT NULL OR problem = 'may hold ids' ORDER BY relation, object;
+CALL snowflake_migrate.merge('{a}', 'world', '{701}');
+-- by what does not change
+SELECT count(*) AS issues,
+	count(*) FILTER (WHERE i.author_id = u.id AND i.object_id = u.id::text AND i.item_id = u.id::text AND i.watcher_ids[1] = u.id) AS users,
+	count(*) FILTER (WHERE i.id_stage = s.id AND i.stage = s.id::text AND i.subject_id = s.id) AS stages
+FROM world.issues AS i
+	JOIN a.issues AS o ON o.slug_id = i.slug_id
+	JOIN world.users AS u ON u.name = 'user ' || o.author_id
+	JOIN world.stages AS s ON s.name = 'stage ' || o.id_stage;
+
+-- declarations
+SELECT snowflake_migrate.declare_no_reference('world.issues', 'nothing');
+SELECT snowflake_migrate.declare_no_reference('world.issues', 'author_id');
+SELECT snowflake_migrate.declare_no_reference('world.issues', NULL);
+SELECT snowflake_migrate.declare_no_reference('world.issues', 'payload');
+SELECT count(*) FROM snowflake_migrate.declared_no_references WHERE column_name = 'payload';
+-- the last word counts
+SELECT snowflake_migrate.declare_reference('world.issues', 'milestone_id', 'world.users');
+SELECT count(*) FROM snowflake_migrate.declared_no_references WHERE column_name = 'milestone_id';
+
+DELETE FROM snowflake_migrate.declared_tables;
+DELETE FROM snowflake_migrate.declared_references;
+DELETE FROM snowflake_migrate.declared_no_references;
+DROP SCHEMA a, world CASCADE;

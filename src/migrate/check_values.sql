@@ -1,0 +1,159 @@
+/*
+ * What the values of a column tell about what it refers to: a few of each source are looked for in the maps, which know
+ * all keys of the sources.
+ */
+
+/* The query for the ids that a column of this type has in a row s; texts that are no ids are null. */
+CREATE FUNCTION snowflake_migrate_internal.values_query(name name, type oid) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.fill(CASE
+		WHEN type IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+			THEN 'SELECT {''column''}::name, s.{"column"}::bigint WHERE s.{"column"} > 0'
+		WHEN type IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype)
+			THEN 'SELECT {''column''}::name, e.id::bigint FROM unnest(s.{"column"}) AS e (id) WHERE e.id > 0'
+		WHEN type IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype) THEN $query$
+			SELECT {'column'}::name,
+				CASE WHEN t.value ~ '^[1-9][0-9]*$' AND length(t.value) < 19 THEN t.value::bigint END
+			FROM (SELECT s.{"column"}::text COLLATE "C") AS t (value)
+			WHERE t.value <> ''
+			$query$ END, jsonb_build_object('column', name))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid)
+	IS 'for snowflake_migrate.merge()''s own use: the ids that a column has in a row';
+
+/*
+ * Takes a sample of each column that could be a reference, from the first 1000 rows of each source: the 10 greatest
+ * ids, which fewest tables have, and 20 others.
+ */
+CREATE FUNCTION snowflake_migrate_internal.take_samples(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := jsonb_build_object('sample', snowflake_migrate_internal.relation(run_, 'sample'));
+	t record;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill(
+		'CREATE TABLE {sample} (no int NOT NULL, source int NOT NULL, name name NOT NULL, value bigint)', names);
+	FOR t IN
+		SELECT s.no, s.source_no AS source, snowflake_migrate_internal.only(s.source_relation) AS source_table,
+			string_agg(quote_ident(c.name), ', ') AS columns, string_agg(v.query, ' UNION ALL ') AS values
+		FROM snowflake_migrate_internal.undeclared_columns(run_) AS c
+			JOIN snowflake_migrate_internal.source_tables(run_) AS s USING (no)
+			JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = c.name
+				AND a.attnum > 0 AND NOT a.attisdropped
+			JOIN pg_type AS y ON y.oid = a.atttypid
+			CROSS JOIN LATERAL snowflake_migrate_internal.values_query(
+				c.name, coalesce(nullif(y.typbasetype, 0), y.oid)) AS v (query)
+		WHERE v.query IS NOT NULL
+		GROUP BY s.no, s.source_no, s.source_relation
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			INSERT INTO {sample} (no, source, name, value)
+			SELECT {no}, {source}, q.name, q.value
+			FROM (
+				SELECT v.name, v.value,
+					row_number() OVER (PARTITION BY v.name ORDER BY v.value DESC) AS from_greatest,
+					row_number() OVER (PARTITION BY v.name ORDER BY hashint8(v.value)) AS at_random
+				FROM (SELECT {columns} FROM {source_table} LIMIT 1000) AS s
+					CROSS JOIN LATERAL ({values}) AS v (name, value)
+				GROUP BY v.name, v.value
+			) AS q
+			WHERE q.value IS NULL OR q.from_greatest <= 10 OR q.at_random <= 20
+		$query$, names || to_jsonb(t));
+	END LOOP;
+	EXECUTE snowflake_migrate_internal.fill('ANALYZE {sample}', names);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.take_samples(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: takes samples of columns';
+
+/*
+ * For each column with a sample: how many ids it has (total), whether there are texts beside them that are none, and
+ * the tables (relations) of whose keys at least nine in ten are, with how many (hits), the smallest table first.
+ */
+CREATE FUNCTION snowflake_migrate_internal.value_matches(
+	run_ bigint,
+	OUT no int,
+	OUT name name,
+	OUT total bigint,
+	OUT has_others boolean,
+	OUT relations regclass[],
+	OUT hits bigint[]) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	IF to_regclass(snowflake_migrate_internal.relation(run_, 'sample')) IS NULL THEN
+		RETURN;
+	END IF;
+	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT c.no, c.name, c.total, c.has_others, coalesce(f.relations, '{}'), coalesce(f.hits, '{}')
+		FROM (
+				SELECT s.no, s.name, count(s.value), count(*) > count(s.value) FROM {sample} AS s GROUP BY s.no, s.name
+			) AS c (no, name, total, has_others)
+			LEFT JOIN LATERAL (
+				SELECT array_agg(t.relation ORDER BY k.reltuples, h.parent),
+					array_agg(h.hits ORDER BY k.reltuples, h.parent)
+				FROM (
+						SELECT s.no, s.name, m.no, count(*)
+						FROM {sample} AS s JOIN ({keys}) AS m ON m.source = s.source AND m.o1 = s.value
+						GROUP BY s.no, s.name, m.no
+					) AS h (no, name, parent, hits)
+					JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
+					JOIN pg_class AS k
+						ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass
+				WHERE h.no = c.no AND h.name = c.name AND 10 * h.hits >= 9 * c.total
+			) AS f (relations, hits) ON true
+	$query$, jsonb_build_object(
+		'run', run_,
+		'sample', snowflake_migrate_internal.relation(run_, 'sample'),
+		'keys', (
+			SELECT concat_ws(' UNION ALL ',
+				format('SELECT m.no, m.source, m.o1 FROM %s AS m', snowflake_migrate_internal.relation(run_, 'map')),
+				string_agg(format('SELECT %s, m.source, m.o1 FROM %s AS m', t.no, q.map), ' UNION ALL '))
+			FROM snowflake_migrate_internal.plan_tables AS t
+				CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.relation(run_, 'map_' || t.no)) AS q (map)
+				JOIN pg_attribute AS a ON a.attrelid = to_regclass(q.map) AND a.attname = 'o1'
+					AND a.atttypid = 'bigint'::regtype
+			WHERE t.run = run_ AND t.kind = 'key' AND cardinality(t.key) = 1)));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.value_matches(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the tables of whose keys columns have values';
+
+/* Which part of the numbers up to its greatest key each source has of a table as keys, about: 1 without gaps. */
+CREATE FUNCTION snowflake_migrate_internal.key_density(run_ bigint, relation_ regclass) RETURNS float8
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	map text;
+	keys float8;
+	greatest_key bigint;
+BEGIN
+	SELECT q.map, k.reltuples / (SELECT count(*) FROM snowflake_migrate_internal.plan_sources AS s
+								 WHERE s.run = run_ AND s.no = t.no)
+		INTO STRICT map, keys
+		FROM snowflake_migrate_internal.plan_tables AS t
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.relation(run_, 'map_' || t.no)) AS q (map)
+			JOIN pg_class AS k ON k.oid = q.map::regclass
+		WHERE t.run = run_ AND t.relation = relation_;
+	EXECUTE snowflake_migrate_internal.fill('SELECT max(m.o1) FROM {map} AS m', jsonb_build_object('map', map))
+		INTO greatest_key;
+	RETURN keys / greatest(greatest_key, 1);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.key_density(bigint, regclass)
+	IS 'for snowflake_migrate.merge()''s own use: how dense the keys of a table are';
+
+CREATE FUNCTION snowflake_migrate_internal.drop_samples(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	EXECUTE 'DROP TABLE ' || snowflake_migrate_internal.relation(run_, 'sample');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.drop_samples(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: drops what take_samples() made';
