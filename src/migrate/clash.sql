@@ -23,8 +23,11 @@ CREATE FUNCTION snowflake_migrate_internal.unique_constraints(
 	OUT declared_by name,
 	OUT changed name,
 	OUT is_key boolean) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
 	SELECT u.* FROM (
 		SELECT x.relname,
 			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true) || ')' ORDER BY n)
@@ -73,7 +76,8 @@ AS $$
 		WHERE t.run = run_ AND t.no = no_ AND t.mode = 'match'
 	) AS u (label, expressions, operators, distinct_nulls, predicate, policy, argument, declared_by, changed, is_key)
 	/* What decides which rows are the same comes first. */
-	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.label
+	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.label;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.unique_constraints(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';

@@ -11,28 +11,32 @@
  * read through its table.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_key_names(foreign_key oid) RETURNS jsonb
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT jsonb_build_object(
-		'child', snowflake_migrate_internal.only(r.child),
-		'parent', snowflake_migrate_internal.only(r.parent),
-		'columns', string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n),
-		'given', string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)
-			|| snowflake_migrate_internal.in_part(f.conrelid, 't'),
-		'same', string_agg(snowflake_migrate_internal.compared(
-				k.operator, format('p.%I', b.attname), format('t.%I', a.attname)), ' AND ' ORDER BY k.n)
-			|| snowflake_migrate_internal.in_part(f.confrelid, 'p'),
-		'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
-	FROM pg_constraint AS f
-		CROSS JOIN LATERAL (
-			SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
-				coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
-		CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop)
-			WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
-		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
-	WHERE f.oid = foreign_key
-	GROUP BY f.conrelid, f.confrelid, r.child, r.parent
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		SELECT jsonb_build_object(
+			'child', snowflake_migrate_internal.only(r.child),
+			'parent', snowflake_migrate_internal.only(r.parent),
+			'columns', string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n),
+			'given', string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)
+				|| snowflake_migrate_internal.in_part(f.conrelid, 't'),
+			'same', string_agg(snowflake_migrate_internal.compared(
+					k.operator, format('p.%I', b.attname), format('t.%I', a.attname)), ' AND ' ORDER BY k.n)
+				|| snowflake_migrate_internal.in_part(f.confrelid, 'p'),
+			'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
+		FROM pg_constraint AS f
+			CROSS JOIN LATERAL (
+				SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
+					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
+			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop)
+				WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
+			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+		WHERE f.oid = foreign_key
+		GROUP BY f.conrelid, f.confrelid, r.child, r.parent);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_names(oid)
 	IS 'for snowflake_migrate.merge()''s own use: the names in queries that check a foreign key';

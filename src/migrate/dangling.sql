@@ -59,8 +59,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.lost_rows(jsonb)
  * it leads to, becomes what the value becomes, lost and lost_value the rows whose reference dangles.
  */
 CREATE FUNCTION snowflake_migrate_internal.reference_names(run_ bigint, no_ int, source_ int) RETURNS SETOF jsonb
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
 	WITH own AS MATERIALIZED (
 		SELECT snowflake_migrate_internal.names(run_, no_) AS names
 	),
@@ -98,7 +101,8 @@ AS $$
 	)
 	SELECT ref.names || jsonb_build_object('lost', snowflake_migrate_internal.lost_rows(ref.names))
 	FROM ref
-	ORDER BY ref.id
+	ORDER BY ref.id;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.reference_names(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: the names in the queries about references';

@@ -17,10 +17,13 @@
 
 /* An item for each column of a key: # in it is the number of the column, and @ its name. */
 CREATE FUNCTION snowflake_migrate_internal.key_list(format text, key name[], separator text DEFAULT ', ') RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT string_agg(replace(replace(format, '#', n::text), '@', quote_ident(key[n])), separator ORDER BY n)
-	FROM generate_subscripts(key, 1) AS n
+BEGIN
+	RETURN (
+		SELECT string_agg(replace(replace(format, '#', n::text), '@', quote_ident(key[n])), separator ORDER BY n)
+		FROM generate_subscripts(key, 1) AS n);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_list(text, name[], text)
 	IS 'for snowflake_migrate.merge()''s own use: a list with an item for each column of a key';
@@ -88,11 +91,14 @@ COMMENT ON FUNCTION snowflake_migrate_internal.relation(bigint, text)
 
 /* A relation as it is read: without the children that are tables of their own. */
 CREATE FUNCTION snowflake_migrate_internal.only(relation regclass) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text
-	FROM pg_class AS c
-	WHERE c.oid = relation
+BEGIN
+	RETURN (
+		SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text
+		FROM pg_class AS c
+		WHERE c.oid = relation);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
@@ -129,28 +135,32 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
  *     sources    the names of the sources, in their order
  */
 CREATE FUNCTION snowflake_migrate_internal.names(run_ bigint, no_ int) RETURNS jsonb
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT jsonb_build_object(
-		'run', run_,
-		'no', no_,
-		'oid', t.relation::oid,
-		'kind', t.kind,
-		'table', t.relation::text,
-		'target', snowflake_migrate_internal.only(t.relation),
-		'name', c.relname,
-		'map', snowflake_migrate_internal.relation(run_, 'map_' || no_),
-		'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
-		'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),
-		'former', snowflake_migrate_internal.relation(run_, 'former_' || no_),
-		'key', t.key,
-		'first_key', t.key[1],
-		'nulls', snowflake_migrate_internal.key_list('NULL', t.key),
-		'sources', r.sources::text)
-	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN snowflake_migrate.runs AS r USING (run)
-		LEFT JOIN pg_class AS c ON c.oid = t.relation
-	WHERE t.run = run_ AND t.no = no_
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		SELECT jsonb_build_object(
+			'run', run_,
+			'no', no_,
+			'oid', t.relation::oid,
+			'kind', t.kind,
+			'table', t.relation::text,
+			'target', snowflake_migrate_internal.only(t.relation),
+			'name', c.relname,
+			'map', snowflake_migrate_internal.relation(run_, 'map_' || no_),
+			'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
+			'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),
+			'former', snowflake_migrate_internal.relation(run_, 'former_' || no_),
+			'key', t.key,
+			'first_key', t.key[1],
+			'nulls', snowflake_migrate_internal.key_list('NULL', t.key),
+			'sources', r.sources::text)
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate.runs AS r USING (run)
+			LEFT JOIN pg_class AS c ON c.oid = t.relation
+		WHERE t.run = run_ AND t.no = no_);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.names(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the names in the queries for a table';

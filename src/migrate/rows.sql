@@ -78,17 +78,21 @@ CREATE FUNCTION snowflake_migrate_internal.source_value(
 	relation regclass,
 	source_relation regclass,
 	name name) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT format('s.%I', s.attname)
-		|| coalesce(snowflake_migrate_internal.cast(s.atttypid, s.atttypmod, t.atttypid, t.atttypmod),
-					'::' || format_type(t.atttypid, t.atttypmod))
-		|| coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
-					 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-					 WHERE l.oid = t.attcollation AND t.attcollation <> s.attcollation), '')
-	FROM pg_attribute AS t JOIN pg_attribute AS s ON s.attname = t.attname
-	WHERE t.attrelid = relation AND t.attname = source_value.name
-		AND s.attrelid = source_relation AND s.attnum > 0 AND NOT s.attisdropped
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		SELECT format('s.%I', s.attname)
+			|| coalesce(snowflake_migrate_internal.cast(s.atttypid, s.atttypmod, t.atttypid, t.atttypmod),
+						'::' || format_type(t.atttypid, t.atttypmod))
+			|| coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
+						 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
+						 WHERE l.oid = t.attcollation AND t.attcollation <> s.attcollation), '')
+		FROM pg_attribute AS t JOIN pg_attribute AS s ON s.attname = t.attname
+		WHERE t.attrelid = relation AND t.attname = source_value.name
+			AND s.attrelid = source_relation AND s.attnum > 0 AND NOT s.attisdropped);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_value(regclass, regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: a source''s value in the target''s type';
@@ -269,9 +273,12 @@ CREATE FUNCTION snowflake_migrate_internal.key_values(
 	OUT value text,
 	OUT type text,
 	OUT can_range boolean) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT k.n,
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+	SELECT k.n::int,
 		CASE WHEN i.is_integer AND s.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
 			THEN format('s.%I', k.name)
 			ELSE snowflake_migrate_internal.source_value(relation, source_relation, k.name) END,
@@ -286,7 +293,8 @@ AS $$
 		JOIN pg_attribute AS t ON t.attrelid = relation AND t.attname = k.name
 		JOIN pg_attribute AS s ON s.attrelid = source_relation AND s.attname = k.name AND s.attnum > 0
 		CROSS JOIN LATERAL (
-			SELECT t.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)) AS i (is_integer)
+			SELECT t.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)) AS i (is_integer);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_values(regclass, regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: a source''s key in the types of the map';
@@ -343,8 +351,11 @@ CREATE FUNCTION snowflake_migrate_internal.stored_columns(
 	OUT changed_by text,
 	OUT given text,
 	OUT default_value text) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
 	SELECT c.position, c.name, y.type, array_position(t.key, c.name), c.changed_by,
 		snowflake_migrate_internal.source_value(t.relation, s.relation, c.name),
 		format('CAST((%s) AS %s)', coalesce(pg_get_expr(d.adbin, d.adrelid), 'NULL'), y.type)
@@ -354,7 +365,8 @@ AS $$
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
 		LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 		CROSS JOIN LATERAL format_type(a.atttypid, a.atttypmod) AS y (type)
-	WHERE c.run = run_ AND c.no = no_ AND s.source = source_ AND NOT c.generated
+	WHERE c.run = run_ AND c.no = no_ AND s.source = source_ AND NOT c.generated;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.stored_columns(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: the columns of a source''s rows';
@@ -452,47 +464,51 @@ COMMENT ON FUNCTION snowflake_migrate_internal.referring_value(bigint, int, int,
  * (with_map), v what policies changed, rID the entry that a reference of the column leads to.
  */
 CREATE FUNCTION snowflake_migrate_internal.rows_origin(run_ bigint, no_ int, source_ int, with_map boolean) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH ref AS (
-		SELECT r.id, r.condition, snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds,
-			r.path IS NULL AND NOT r.elements AS is_joined,
-			snowflake_migrate_internal.relation(run_, 'map_' || r.referenced) AS map,
-			snowflake_migrate_internal.id_of(format('s.%I', r.name), a.atttypid) AS value
-		FROM snowflake_migrate_internal.plan_references AS r
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		WITH ref AS (
+			SELECT r.id, r.condition, snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds,
+				r.path IS NULL AND NOT r.elements AS is_joined,
+				snowflake_migrate_internal.relation(run_, 'map_' || r.referenced) AS map,
+				snowflake_migrate_internal.id_of(format('s.%I', r.name), a.atttypid) AS value
+			FROM snowflake_migrate_internal.plan_references AS r
+				JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+				JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = r.name
+					AND a.attnum > 0 AND NOT a.attisdropped
+			WHERE r.run = run_ AND r.no = no_ AND s.source = source_
+		)
+		SELECT snowflake_migrate_internal.fill(
+			CASE WHEN n.names ->> 'conditions' IS NULL THEN '{source_table} AS s'
+				ELSE '(SELECT {"name"}.*, {conditions} FROM {source_table} AS {"name"}) AS s' END
+			|| CASE WHEN with_map THEN ' JOIN {map} AS m ON m.source = {source} AND {same_key}' ELSE '' END
+			|| CASE WHEN with_map AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+											  WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
+				THEN ' LEFT JOIN {change} AS v ON v.source = {source} AND ({v.o#}) = ({m.o#})' ELSE '' END
+			|| '{joins}', n.names)
+		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
-			JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = r.name
-				AND a.attnum > 0 AND NOT a.attisdropped
-		WHERE r.run = run_ AND r.no = no_ AND s.source = source_
-	)
-	SELECT snowflake_migrate_internal.fill(
-		CASE WHEN n.names ->> 'conditions' IS NULL THEN '{source_table} AS s'
-			ELSE '(SELECT {"name"}.*, {conditions} FROM {source_table} AS {"name"}) AS s' END
-		|| CASE WHEN with_map THEN ' JOIN {map} AS m ON m.source = {source} AND {same_key}' ELSE '' END
-		|| CASE WHEN with_map AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
-										  WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
-			THEN ' LEFT JOIN {change} AS v ON v.source = {source} AND ({v.o#}) = ({m.o#})' ELSE '' END
-		|| '{joins}', n.names)
-	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
-		CROSS JOIN LATERAL (
-			SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-				'source', source_,
-				'source_table', snowflake_migrate_internal.only(s.relation),
-				'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', ' ORDER BY r.id)
-							   FROM ref AS r WHERE r.condition IS NOT NULL),
-				'same_key', (SELECT string_agg(format('m.o%s = %s', k.n, k.value), ' AND ' ORDER BY k.n)
-							 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
-				/* Only a value for which the condition holds need be an id. */
-				'joins', coalesce((
-					SELECT string_agg(snowflake_migrate_internal.fill(
-						CASE WHEN r.condition IS NULL
-							THEN ' LEFT JOIN {map} AS r{id} ON r{id}.source = {source} AND r{id}.o1 = {value}'
-							ELSE ' LEFT JOIN {map} AS r{id} ON r{id}.source = {source}'
-								' AND r{id}.o1 = CASE WHEN s.{holds} THEN {value} END' END,
-						to_jsonb(r) || jsonb_build_object('source', source_)), '' ORDER BY r.id)
-					FROM ref AS r WHERE r.is_joined), '')) AS names) AS n
-	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+					'source', source_,
+					'source_table', snowflake_migrate_internal.only(s.relation),
+					'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', ' ORDER BY r.id)
+								   FROM ref AS r WHERE r.condition IS NOT NULL),
+					'same_key', (SELECT string_agg(format('m.o%s = %s', k.n, k.value), ' AND ' ORDER BY k.n)
+								 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
+					/* Only a value for which the condition holds need be an id. */
+					'joins', coalesce((
+						SELECT string_agg(snowflake_migrate_internal.fill(
+							CASE WHEN r.condition IS NULL
+								THEN ' LEFT JOIN {map} AS r{id} ON r{id}.source = {source} AND r{id}.o1 = {value}'
+								ELSE ' LEFT JOIN {map} AS r{id} ON r{id}.source = {source}'
+									' AND r{id}.o1 = CASE WHEN s.{holds} THEN {value} END' END,
+							to_jsonb(r) || jsonb_build_object('source', source_)), '' ORDER BY r.id)
+						FROM ref AS r WHERE r.is_joined), '')) AS names) AS n
+		WHERE t.run = run_ AND t.no = no_ AND s.source = source_);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.rows_origin(bigint, int, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: what a query for rows as they become reads';

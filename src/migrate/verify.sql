@@ -5,7 +5,8 @@
  * none is somebody else's.
  *
  * The queries read whole tables, of which nobody need have made statistics: a nested loop, which the planner takes for
- * one row where it knows of none, would take the square of the time (enable_nestloop).
+ * one row where it knows of none, would take the square of the time (enable_nestloop).  Those that read the catalogs need
+ * nested loops: what they give comes as an argument.
  */
 
 /*
@@ -135,11 +136,9 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_example(jsonb)
 	IS 'for snowflake_migrate.verify(): rows that differ';
 
-/* The rows of one table of one source. */
+/* The rows of one table of one source, with names as verify_names() gives them. */
 CREATE FUNCTION snowflake_migrate_internal.verify_source(
-	run_ bigint,
-	no_ int,
-	source_ int,
+	names jsonb,
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
@@ -148,7 +147,6 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 AS $$
 #variable_conflict use_column
 DECLARE
-	names jsonb := snowflake_migrate_internal.verify_names(run_, no_, source_);
 	in_source bigint;
 	in_map bigint;
 	found record;
@@ -196,7 +194,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.verify_source(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_source(jsonb)
 	IS 'for snowflake_migrate.verify(): the rows of a table of a source';
 
 /* What of two lists, separated by commas, is in one of them alone. */
@@ -217,8 +215,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.differing_items(text, text)
  * count the map.
  */
 CREATE FUNCTION snowflake_migrate_internal.verify_counts(
-	run_ bigint,
-	no_ int,
+	names jsonb,
 	complete boolean,
 	OUT in_target bigint[],
 	OUT in_map bigint[])
@@ -227,23 +224,21 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 AS $$
 #variable_conflict use_column
 DECLARE
+	run_ CONSTANT bigint := names ->> 'run';
 	run_row record;
-	plan record;
-	names jsonb := snowflake_migrate_internal.names(run_, no_);
 BEGIN
-	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
-	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	IF plan.kind = 'none' THEN
+	IF names ->> 'kind' = 'none' THEN
 		EXECUTE snowflake_migrate_internal.fill('SELECT ARRAY[count(*), 0, 0] FROM {target}', names) INTO in_target;
 		SELECT ARRAY[sum(s.rows_done), 0, 0] INTO in_map FROM snowflake_migrate_internal.plan_sources AS s
-			WHERE s.run = run_ AND s.no = no_;
+			WHERE s.run = run_ AND s.no = (names ->> 'no')::int;
 		RETURN;
 	END IF;
+	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	names := names || jsonb_build_object(
 		'nodes', run_row.nodes::text,
 		'last_serial', snowflake_migrate_internal.last_serial(),
 		'boundary', snowflake_migrate_internal.max_id(run_row.started_at));
-	names := names || jsonb_build_object('counts', CASE plan.kind WHEN 'id' THEN snowflake_migrate_internal.fill($query$
+	names := names || jsonb_build_object('counts', CASE names ->> 'kind' WHEN 'id' THEN snowflake_migrate_internal.fill($query$
 			ARRAY[
 				count(*),
 				count(*) FILTER (
@@ -266,22 +261,23 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.verify_counts(bigint, int, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_counts(jsonb, boolean)
 	IS 'for snowflake_migrate.verify(): how many rows a table of the target has';
 
 /* Rows with keys made since the merge began that are copies, under other keys, of rows that it brought. */
-CREATE FUNCTION snowflake_migrate_internal.verify_copies(run_ bigint, no_ int, OUT count bigint, OUT example text)
+CREATE FUNCTION snowflake_migrate_internal.verify_copies(names jsonb, OUT count bigint, OUT example text)
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
 DECLARE
+	run_ CONSTANT bigint := names ->> 'run';
 	others text;
 BEGIN
 	SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.position) INTO others
 		FROM snowflake_migrate_internal.plan_columns AS c
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE c.run = run_ AND c.no = no_ AND c.name <> ALL (t.key);
+		WHERE c.run = run_ AND c.no = (names ->> 'no')::int AND c.name <> ALL (t.key);
 	IF others IS NULL THEN
 		RETURN;
 	END IF;
@@ -296,13 +292,13 @@ BEGIN
 		WHERE x.r IN (
 			SELECT ROW ({others})::text
 			FROM {target} AS t JOIN {map} AS m ON m.action = 'c' AND m.n1 = t.{"first_key"})
-	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+	$query$, names || jsonb_build_object(
 		'others', others,
 		'boundary', (SELECT snowflake_migrate_internal.max_id(r.started_at)
 					 FROM snowflake_migrate.runs AS r WHERE r.run = run_))) INTO count, example;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.verify_copies(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_copies(jsonb)
 	IS 'for snowflake_migrate.verify(): rows that are in the target twice';
 
 /* Rows of a table without a key that are in the target more often than it and the sources had them. */
@@ -330,6 +326,23 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_surplus(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows that are in the target more often than they should be';
 
+/* How many rows refer to rows that are not there, by one foreign key, with names as foreign_key_names() gives them. */
+CREATE FUNCTION snowflake_migrate_internal.verify_foreign_key(names jsonb) RETURNS bigint
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+DECLARE
+	missing bigint;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*) FROM {child} AS t WHERE {given} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
+	$query$, names) INTO missing;
+	RETURN missing;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_foreign_key(jsonb)
+	IS 'for snowflake_migrate.verify(): rows that refer to rows that are not there';
+
 /*
  * The foreign keys of a table, and those that lead to it from tables that are not merged: triggers that check them may
  * have been off.
@@ -340,7 +353,7 @@ CREATE FUNCTION snowflake_migrate_internal.verify_foreign_keys(
 	OUT problem text,
 	OUT count bigint) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -362,9 +375,7 @@ BEGIN
 						WHERE o.run = run_))
 		ORDER BY f.conname
 	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*) FROM {child} AS t WHERE {given} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
-		$query$, fk.names) INTO count;
+		count := snowflake_migrate_internal.verify_foreign_key(fk.names);
 		IF count > 0 THEN
 			problem := format('rows that the foreign key %I refers to are not there', fk.conname);
 			RETURN NEXT;
@@ -398,16 +409,17 @@ DECLARE
 	copies record;
 	followed boolean;		-- by another merge
 	former bigint;
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	followed := EXISTS (SELECT FROM snowflake_migrate.runs AS r
 						WHERE r.target = run_row.target AND r.started_at > run_row.started_at
 							AND r.state IN ('copying', 'verifying', 'done', 'rolling back'));
-	SELECT v.* INTO counts FROM snowflake_migrate_internal.verify_counts(run_, no_, complete) AS v;
+	SELECT v.* INTO counts FROM snowflake_migrate_internal.verify_counts(names, complete) AS v;
 	former := counts.in_target[1] - counts.in_map[1]
 		- CASE plan.kind WHEN 'id' THEN counts.in_target[3] - counts.in_map[3] ELSE 0 END;
-	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(run_, no_) AS v
+	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(names) AS v
 		WHERE counts.in_target[3] > counts.in_map[3];
 	RETURN QUERY SELECT p.* FROM (VALUES
 			('ids have a node number of the merge and are not in the map',
@@ -472,7 +484,8 @@ BEGIN
 		LOOP
 			source := sources[s.source];
 			FOR problem, count, example IN
-				SELECT v.* FROM snowflake_migrate_internal.verify_source(run_, t.no, s.source) AS v
+				SELECT v.* FROM snowflake_migrate_internal.verify_source(
+					snowflake_migrate_internal.verify_names(run_, t.no, s.source)) AS v
 			LOOP
 				complete := false;
 				RETURN NEXT;
