@@ -38,7 +38,7 @@ AS $$
 	enabled (relation, kind, name, enabled) AS (
 		SELECT t.relation, 'trigger', g.tgname, g.tgenabled
 		FROM t JOIN pg_trigger AS g
-			ON g.tgrelid = t.relation OR g.tgrelid IN (SELECT l.relid FROM pg_partition_tree(t.relation) AS l)
+			ON g.tgrelid IN (SELECT o.oid FROM snowflake_migrate_internal.with_partitions(t.relation) AS o (oid))
 		WHERE NOT g.tgisinternal AND g.tgparentid = 0 AND g.tgtype & 20 <> 0
 		UNION ALL
 		SELECT t.relation, 'rule', w.rulename, w.ev_enabled
@@ -157,7 +157,7 @@ BEGIN
 			'exclusion constraint: rows that clash in it stop the merge, as no policy is for these')
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_constraint AS x
-				ON x.conrelid = t.relation OR x.conrelid IN (SELECT l.relid FROM pg_partition_tree(t.relation) AS l)
+				ON x.conrelid IN (SELECT o.oid FROM snowflake_migrate_internal.with_partitions(t.relation) AS o (oid))
 		WHERE x.contype = 'x';
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, p.constraint_name,
 			'a policy is declared for a constraint that does not exist',

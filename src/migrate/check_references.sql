@@ -123,7 +123,9 @@ BEGIN
 	FOR r IN
 		SELECT f.relation::text, f.name, f.referenced::text, f.referenced_name,
 			c.relnamespace <> n.oid AS is_outside, q.mode = 'ignore' AS is_ignored, k.changed_by,
-			snowflake_migrate_internal.is_shared(run_, t.no, f.name, f.referenced, f.referenced_name) AS is_shared,
+			CASE WHEN c.relnamespace <> n.oid
+				THEN snowflake_migrate_internal.is_shared(run_, t.no, f.name, f.referenced, f.referenced_name)
+				END AS is_shared,
 			EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS o
 					WHERE o.run = run_ AND o.no = t.no AND o.name = f.name) AS is_mapped
 		FROM snowflake_migrate.runs AS u

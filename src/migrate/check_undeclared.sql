@@ -107,7 +107,7 @@ AS $$
 		 FROM snowflake_migrate_internal.columns_of(t.relation) AS k
 			JOIN pg_type AS d ON d.oid = k.atttypid LEFT JOIN pg_type AS b ON b.oid = d.typbasetype
 			CROSS JOIN LATERAL (SELECT replace(snowflake_migrate_internal.word(k.attname), '_', '')) AS g (word)
-		 WHERE k.attname <> c.attname
+		 WHERE w.stem IS NOT NULL AND k.attname <> c.attname
 			AND (coalesce(b.typcategory, d.typcategory) IN ('S', 'E')
 					AND g.word IN (SELECT replace(w.stem, '_', '') || e.ending
 								   FROM unnest('{type,kind,class,table,model,entity}'::text[]) AS e (ending))

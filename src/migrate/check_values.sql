@@ -3,28 +3,32 @@
  * all keys of the sources.
  */
 
-/* The query for the ids that a column of this type has in a row s; texts that are no ids are null. */
-CREATE FUNCTION snowflake_migrate_internal.values_query(name name, type oid) RETURNS text
+/*
+ * The query for the values of a column of this type in a row s that may be ids: integers above a limit, and texts, of
+ * which those that are no ids are null.
+ */
+CREATE FUNCTION snowflake_migrate_internal.values_query(name name, type oid, limit_ int) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT snowflake_migrate_internal.fill(CASE
 		WHEN type IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
-			THEN 'SELECT {''column''}::name, s.{"column"}::bigint WHERE s.{"column"} > 0'
+			THEN 'SELECT {''column''}::name, s.{"column"}::bigint WHERE s.{"column"} > {limit}'
 		WHEN type IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype)
-			THEN 'SELECT {''column''}::name, e.id::bigint FROM unnest(s.{"column"}) AS e (id) WHERE e.id > 0'
+			THEN 'SELECT {''column''}::name, e.id::bigint FROM unnest(s.{"column"}) AS e (id) WHERE e.id > {limit}'
 		WHEN type IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype) THEN $query$
 			SELECT {'column'}::name,
 				CASE WHEN t.value ~ '^[1-9][0-9]*$' AND length(t.value) < 19 THEN t.value::bigint END
 			FROM (SELECT s.{"column"}::text COLLATE "C") AS t (value)
 			WHERE t.value <> ''
-			$query$ END, jsonb_build_object('column', name))
+			$query$ END, jsonb_build_object('column', name, 'limit', limit_))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid)
+COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)
 	IS 'for snowflake_migrate.merge()''s own use: the ids that a column has in a row';
 
 /*
  * Takes a sample of each column that could be a reference, from the first 1000 rows of each source: the 10 greatest
- * ids, which fewest tables have, and 20 others.
+ * ids, which fewest tables have, and 20 others.  Of columns whose names say nothing of ids, numbers below 1000 tell
+ * nothing.
  */
 CREATE FUNCTION snowflake_migrate_internal.take_samples(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -32,6 +36,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	names CONSTANT jsonb := jsonb_build_object('sample', snowflake_migrate_internal.relation(run_, 'sample'));
+	words CONSTANT text[] := (SELECT v.words FROM snowflake_migrate_internal.vocabulary(run_) AS v);
 	t record;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill(
@@ -45,7 +50,9 @@ BEGIN
 				AND a.attnum > 0 AND NOT a.attisdropped
 			JOIN pg_type AS y ON y.oid = a.atttypid
 			CROSS JOIN LATERAL snowflake_migrate_internal.values_query(
-				c.name, coalesce(nullif(y.typbasetype, 0), y.oid)) AS v (query)
+				c.name, coalesce(nullif(y.typbasetype, 0), y.oid),
+				CASE WHEN c.stem IS NOT NULL OR c.word = ANY (words)
+						OR snowflake_migrate_internal.is_somebody(c.word) THEN 0 ELSE 999 END) AS v (query)
 		WHERE v.query IS NOT NULL
 		GROUP BY s.no, s.source_no, s.source_relation
 	LOOP

@@ -48,10 +48,10 @@ BEGIN
 				THEN (snowflake_migrate_internal.policy_columns(t.relation, x.relname, p.policy))[1] END,
 			k.is_key
 		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN pg_index AS i ON i.indisunique AND i.indislive
-				AND (i.indrelid = t.relation
-					 OR i.indrelid IN (SELECT p.relid FROM pg_partition_tree(t.relation) AS p)
-						AND NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = i.indexrelid))
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+			JOIN pg_index AS i ON i.indrelid = o.oid AND i.indisunique AND i.indislive
+				AND (o.oid = t.relation
+					 OR NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = i.indexrelid))
 			JOIN pg_class AS x ON x.oid = i.indexrelid
 			CROSS JOIN LATERAL (
 				SELECT i.indrelid = t.relation AND i.indexprs IS NULL AND i.indpred IS NULL AND t.key = ARRAY(
@@ -91,8 +91,10 @@ CREATE FUNCTION snowflake_migrate_internal.check_constraints(
 	OUT label name,
 	OUT names name[],
 	OUT expression text) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+BEGIN
+	RETURN QUERY
 	SELECT c.conname,
 		(SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (c.conkey)),
 		pg_get_expr(c.conbin, c.conrelid)
@@ -100,12 +102,12 @@ AS $$
 	UNION ALL
 	/* One that a partition has for itself is about the rows that get there. */
 	SELECT c.conname,
-		(SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = p.relid AND a.attnum = ANY (c.conkey)),
-		format('(%s) IS NOT TRUE OR (%s)', coalesce(pg_get_partition_constraintdef(p.relid), 'true'),
+		(SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = p.oid AND a.attnum = ANY (c.conkey)),
+		format('(%s) IS NOT TRUE OR (%s)', coalesce(pg_get_partition_constraintdef(p.oid), 'true'),
 			   pg_get_expr(c.conbin, c.conrelid))
-	FROM pg_partition_tree(relation) AS p
-		JOIN pg_constraint AS c ON c.conrelid = p.relid AND c.contype = 'c' AND c.coninhcount = 0
-	WHERE p.level > 0
+	FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid)
+		JOIN pg_constraint AS c ON c.conrelid = p.oid AND c.contype = 'c' AND c.coninhcount = 0
+	WHERE p.oid <> relation
 	UNION ALL
 	/* That of a domain calls the column VALUE. */
 	SELECT c.conname, ARRAY[a.attname],
@@ -114,7 +116,8 @@ AS $$
 	FROM pg_attribute AS a
 		JOIN pg_type AS y ON y.oid = a.atttypid
 		JOIN pg_constraint AS c ON c.contypid = y.oid AND c.contype = 'c'
-	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_constraints(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: CHECK constraints as expressions';

@@ -67,9 +67,8 @@ AS $$
 				|| jsonb_build_object('n', i.n, 'rows', rows) AS names
 		FROM (
 			SELECT f.oid, f.conname, row_number() OVER (ORDER BY f.oid) AS n
-			FROM pg_constraint AS f
-			WHERE f.contype = 'f' AND f.conparentid = 0
-				AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = relation
+			FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid)
+				JOIN pg_constraint AS f ON f.conrelid = p.oid AND f.contype = 'f' AND f.conparentid = 0
 		) AS i
 	) AS k
 $$;
@@ -81,8 +80,9 @@ CREATE FUNCTION snowflake_migrate_internal.returning(relation regclass) RETURNS 
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT 'RETURNING ' || coalesce(string_agg(DISTINCT format('t.%I', a.attname), ', ') || ', ', '') || 't.tableoid'
-	FROM pg_constraint AS f JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
-	WHERE f.contype = 'f' AND coalesce(pg_partition_root(f.conrelid), f.conrelid) = relation
+	FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid)
+		JOIN pg_constraint AS f ON f.conrelid = p.oid AND f.contype = 'f'
+		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.returning(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the columns that foreign keys need';
@@ -447,7 +447,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.copy_cycle(bigint, int, int)
 
 /*
  * One transaction of the copying: batches, or all tables of a cycle.  Tables that fit into one batch together share a
- * transaction, at most 20 of them, since each locks its table and indexes.  Returns false when there is nothing left.
+ * transaction, at most 50 of them, since each locks its table and indexes.  Returns false when there is nothing left.
  */
 CREATE FUNCTION snowflake_migrate_internal.step(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -458,7 +458,7 @@ DECLARE
 	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
 	next record;
 BEGIN
-	FOR batch IN 1 .. 20 LOOP
+	FOR batch IN 1 .. 50 LOOP
 		SELECT s.no, s.source, s.rows_to_do - s.rows_done AS to_do, t.copy_step, t.cyclic INTO next
 			FROM snowflake_migrate_internal.plan_sources AS s
 				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)

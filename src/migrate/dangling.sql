@@ -283,8 +283,8 @@ BEGIN
 				JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum) AS key,
 			q.origin
 		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN pg_constraint AS c ON c.contype = 'f' AND c.conparentid = 0
-				AND coalesce(pg_partition_root(c.conrelid), c.conrelid) = t.relation
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.kind = 'key'
 				AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
 			CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, no_, source_, true, false) AS q

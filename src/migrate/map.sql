@@ -223,8 +223,11 @@ CREATE FUNCTION snowflake_migrate_internal.violations(
 	OUT violated text,
 	OUT problem text,
 	OUT advice text) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
 	SELECT k.label, format('(%s) IS FALSE', k.expression), 'rows as they become violate the CHECK',
 		'New ids are in order of time: without a declared time of creation of what the columns refer to, '
 			'they are in the order of the old ones. '
@@ -256,7 +259,8 @@ AS $$
 		'no partition takes the rows', 'Create the partitions that are missing, or a default one.'
 	FROM pg_class AS c LEFT JOIN pg_partition_tree(c.oid) AS l ON l.isleaf AND l.relid <> c.oid
 	WHERE c.oid = violations.relation AND c.relkind = 'p'
-	GROUP BY c.oid
+	GROUP BY c.oid;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.violations(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: what rows as they become may violate';
@@ -350,6 +354,32 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_keyless_clashes(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: rows of a table without a key that clash';
+
+/* Whether any source has rows of a table. */
+CREATE FUNCTION snowflake_migrate_internal.has_rows(run_ bigint, no_ int) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	read text;
+	found boolean;
+BEGIN
+	FOR read IN
+		SELECT CASE t.kind WHEN 'none' THEN snowflake_migrate_internal.only(s.relation)
+				ELSE snowflake_migrate_internal.relation(run_, 'map_' || no_) END
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		WHERE t.run = run_ AND t.no = no_
+	LOOP
+		EXECUTE format('SELECT EXISTS (SELECT FROM %s)', read) INTO found;
+		EXIT WHEN found;
+	END LOOP;
+	RETURN coalesce(found, false);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.has_rows(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: whether any source has rows of a table';
 
 /* Puts on record, when it is known which rows clash, what became of one table's rows. */
 CREATE FUNCTION snowflake_migrate_internal.record_policies(run_ bigint, no_ int) RETURNS void
@@ -483,11 +513,14 @@ DECLARE
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF plan.kind <> 'none' THEN
-		PERFORM snowflake_migrate_internal.record_policies(run_, no_);
+		PERFORM snowflake_migrate_internal.record_policies(run_, no_)
+			WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
 	ELSIF EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_);
 	END IF;
-	PERFORM snowflake_migrate_internal.find_violations(run_, no_);
+	IF snowflake_migrate_internal.has_rows(run_, no_) THEN
+		PERFORM snowflake_migrate_internal.find_violations(run_, no_);
+	END IF;
 	INSERT INTO snowflake_migrate.report (run, severity, source, relation, object, problem, count, example)
 	SELECT run_, 'info', r.source, r.relation, r.constraint_name,
 		CASE r.policy
@@ -538,6 +571,9 @@ DECLARE
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		WHERE t.run = run_ AND t.map_step = step
 		ORDER BY 1);
+	/* Of a table without rows nothing clashes, and nothing dangles. */
+	filled CONSTANT int[] := ARRAY(
+		SELECT t.no FROM unnest(tables) AS t (no) WHERE snowflake_migrate_internal.has_rows(run_, t.no) ORDER BY t.no);
 	table_no int;
 	changed boolean;
 BEGIN
@@ -555,7 +591,7 @@ BEGIN
 			WHERE t.run = run_ AND t.map_step = step AND f.run = run_ AND f.relation = t.relation::text
 				AND f.severity = 'error' AND f.problem = 'rows clash';
 		changed := false;
-		FOREACH table_no IN ARRAY tables LOOP
+		FOREACH table_no IN ARRAY filled LOOP
 			changed := snowflake_migrate_internal.pass(run_, table_no) OR changed;
 		END LOOP;
 		EXIT WHEN NOT changed;

@@ -55,9 +55,12 @@ COMMENT ON FUNCTION snowflake_migrate_internal.slot_names(bigint, int)
 CREATE FUNCTION snowflake_migrate_internal.numbered_tables(run_ bigint, source_ int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH named AS (
+	WITH slot AS MATERIALIZED (
+		SELECT snowflake_migrate_internal.slot_names(run_, source_) AS names
+	),
+	named AS MATERIALIZED (
 		SELECT t.no,
-			snowflake_migrate_internal.slot_names(run_, source_)
+			slot.names
 				|| snowflake_migrate_internal.names(run_, t.no)
 				|| jsonb_build_object(
 					'no', t.no,
@@ -69,6 +72,7 @@ AS $$
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = t.no AND s.source = source_
 			LEFT JOIN pg_attribute AS c ON c.attrelid = s.relation AND c.attname = t.created AND NOT c.attisdropped
+			CROSS JOIN slot
 		WHERE t.run = run_ AND t.kind = 'id' AND t.mode <> 'ignore'
 	)
 	SELECT n.names || jsonb_build_object(

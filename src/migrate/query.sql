@@ -103,6 +103,18 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
 
+/* A table and its partitions.  Few, so that the catalogs are read by their indexes for each. */
+CREATE FUNCTION snowflake_migrate_internal.with_partitions(relation regclass) RETURNS SETOF oid
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN NEXT relation;
+	RETURN QUERY SELECT p.relid::oid FROM pg_partition_tree(relation) AS p WHERE p.relid <> relation;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.with_partitions(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: a table and its partitions';
+
 /*
  * A comparison by one operator, or by what = is where that is null.  Outside of pg_catalog another role may have one of
  * the same name for the types that the values have: only for an operator's own types is there one alone.

@@ -494,7 +494,8 @@ BEGIN
 				SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 					'source', source_,
 					'source_table', snowflake_migrate_internal.only(s.relation),
-					'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', ' ORDER BY r.id)
+					'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', '
+													 ORDER BY r.id)
 								   FROM ref AS r WHERE r.condition IS NOT NULL),
 					'same_key', (SELECT string_agg(format('m.o%s = %s', k.n, k.value), ' AND ' ORDER BY k.n)
 								 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
@@ -551,19 +552,22 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, bool
 
 /* A query for a table's rows, with its generated columns, which are made of the others, added. */
 CREATE FUNCTION snowflake_migrate_internal.with_generated(relation regclass, rows text) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN count(a.attname) = 0 THEN rows
-			ELSE format('SELECT %I.*, %s FROM (%s) AS %I', c.relname,
-						string_agg(format('CAST((%s) AS %s) AS %I', pg_get_expr(d.adbin, d.adrelid),
-										  format_type(a.atttypid, a.atttypmod), a.attname), ', '
-								   ORDER BY a.attnum) FILTER (WHERE a.attname IS NOT NULL),
-						rows, c.relname) END
-	FROM pg_class AS c
-		LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attgenerated <> '' AND NOT a.attisdropped
-		LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
-	WHERE c.oid = relation
-	GROUP BY c.relname
+BEGIN
+	RETURN (
+		SELECT CASE WHEN count(a.attname) = 0 THEN rows
+				ELSE format('SELECT %I.*, %s FROM (%s) AS %I', c.relname,
+							string_agg(format('CAST((%s) AS %s) AS %I', pg_get_expr(d.adbin, d.adrelid),
+											  format_type(a.atttypid, a.atttypmod), a.attname), ', '
+									   ORDER BY a.attnum) FILTER (WHERE a.attname IS NOT NULL),
+							rows, c.relname) END
+		FROM pg_class AS c
+			LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attgenerated <> '' AND NOT a.attisdropped
+			LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
+		WHERE c.oid = relation
+		GROUP BY c.relname);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds generated columns to a query';
@@ -574,23 +578,26 @@ COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text)
  * changed the row.
  */
 CREATE FUNCTION snowflake_migrate_internal.source_rows(run_ bigint, no_ int, source_ int) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.with_generated(t.relation,
-		format('SELECT %s FROM %s',
-			concat_ws(', ',
-				CASE WHEN t.kind <> 'none' THEN
-					snowflake_migrate_internal.key_list('m.o# AS "merge o#", m.n# AS "merge n#"', t.key)
-					|| ', m.action AS "merge action", '
-					|| CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
-										 WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
-						THEN 'coalesce(v.tries, 0)' ELSE '0' END || ' AS "merge tries"' END,
-				(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
-				 FROM unnest(p.names, p.expressions) AS e (name, expression))),
-			p.origin))
-	FROM snowflake_migrate_internal.plan_tables AS t,
-		snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
-	WHERE t.run = run_ AND t.no = no_
+BEGIN
+	RETURN (
+		SELECT snowflake_migrate_internal.with_generated(t.relation,
+			format('SELECT %s FROM %s',
+				concat_ws(', ',
+					CASE WHEN t.kind <> 'none' THEN
+						snowflake_migrate_internal.key_list('m.o# AS "merge o#", m.n# AS "merge n#"', t.key)
+						|| ', m.action AS "merge action", '
+						|| CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+											 WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
+							THEN 'coalesce(v.tries, 0)' ELSE '0' END || ' AS "merge tries"' END,
+					(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
+					 FROM unnest(p.names, p.expressions) AS e (name, expression))),
+				p.origin))
+		FROM snowflake_migrate_internal.plan_tables AS t,
+			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
+		WHERE t.run = run_ AND t.no = no_);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';

@@ -5,8 +5,8 @@
  * none is somebody else's.
  *
  * The queries read whole tables, of which nobody need have made statistics: a nested loop, which the planner takes for
- * one row where it knows of none, would take the square of the time (enable_nestloop).  Those that read the catalogs need
- * nested loops: what they give comes as an argument.
+ * one row where it knows of none, would take the square of the time (enable_nestloop).  Those that read the catalogs
+ * need nested loops: what they give comes as an argument.
  */
 
 /*
@@ -224,7 +224,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 AS $$
 #variable_conflict use_column
 DECLARE
-	run_ CONSTANT bigint := names ->> 'run';
+	run_ CONSTANT bigint := (names ->> 'run')::bigint;
 	run_row record;
 BEGIN
 	IF names ->> 'kind' = 'none' THEN
@@ -238,7 +238,8 @@ BEGIN
 		'nodes', run_row.nodes::text,
 		'last_serial', snowflake_migrate_internal.last_serial(),
 		'boundary', snowflake_migrate_internal.max_id(run_row.started_at));
-	names := names || jsonb_build_object('counts', CASE names ->> 'kind' WHEN 'id' THEN snowflake_migrate_internal.fill($query$
+	names := names || jsonb_build_object('counts', CASE names ->> 'kind'
+		WHEN 'id' THEN snowflake_migrate_internal.fill($query$
 			ARRAY[
 				count(*),
 				count(*) FILTER (
@@ -271,7 +272,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 AS $$
 #variable_conflict use_column
 DECLARE
-	run_ CONSTANT bigint := names ->> 'run';
+	run_ CONSTANT bigint := (names ->> 'run')::bigint;
 	others text;
 BEGIN
 	SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.position) INTO others
@@ -357,22 +358,26 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
+	relations CONSTANT oid[] := ARRAY(
+		SELECT o.oid
+		FROM snowflake_migrate_internal.plan_tables AS p
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(p.relation) AS o (oid)
+		WHERE p.run = run_ AND p.no = no_);
 	fk record;
 BEGIN
 	FOR fk IN
 		SELECT f.conname, snowflake_migrate_internal.foreign_key_names(f.oid) AS names
-		FROM snowflake_migrate_internal.plan_tables AS p
-			JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
-			CROSS JOIN LATERAL (
-				SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
-					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
-		WHERE p.run = run_ AND p.no = no_
-			AND (r.child = p.relation
-				 OR r.parent = p.relation AND r.child NOT IN (
-						SELECT o.relation
-						FROM snowflake_migrate_internal.plan_tables AS o
-							JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
-						WHERE o.run = run_))
+		FROM (
+			SELECT c.oid, c.conname
+			FROM pg_constraint AS c
+			WHERE c.conrelid = ANY (relations) AND c.contype = 'f' AND c.conparentid = 0
+			UNION
+			SELECT c.oid, c.conname
+			FROM pg_constraint AS c
+			WHERE c.confrelid = ANY (relations) AND c.contype = 'f' AND c.conparentid = 0
+				AND coalesce(pg_partition_root(c.conrelid), c.conrelid) <> ALL (ARRAY(
+					SELECT m.relation::oid FROM snowflake_migrate_internal.merged_tables(run_) AS m))
+		) AS f
 		ORDER BY f.conname
 	LOOP
 		count := snowflake_migrate_internal.verify_foreign_key(fk.names);
