@@ -353,7 +353,7 @@ RESET ROLE;
 -- not with anybody else's rights or search_path
 SELECT oid::regprocedure FROM pg_proc
 WHERE oid::regprocedure::text ~ '^snowflake_migrate(_internal)?[.]adopt'
-	AND (prosecdef OR 'search_path=pg_catalog, pg_temp' = ANY (proconfig) IS NOT TRUE);
+	AND (prosecdef OR 'search_path=pg_catalog, pg_temp' = ANY (proconfig) IS NOT TRUE) AND prokind = 'f';
 DROP TABLE ahead, behind, others;
 
 -- expressions are tried on a temporary table: by those who may create one

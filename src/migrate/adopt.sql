@@ -545,3 +545,42 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean)
 	IS 'puts existing integer keys, and what references them, on snowflake ids';
+
+/*
+ * The same in several transactions, part_size tables in each: fewer locks at once, for a shorter time.  A column that
+ * refers to tables of several parts is rewritten with each.  To be called outside of a transaction block; the same call
+ * goes on where it was interrupted, since keys that are adopted already stay as they are.
+ */
+CREATE PROCEDURE snowflake_migrate.adopt_in_parts(
+	relations regclass[],
+	columns name[] DEFAULT NULL,
+	part_size int DEFAULT 20)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	total pg_catalog.int4;
+	first pg_catalog.int4 := 1;
+BEGIN
+	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+	IF relations IS NULL OR part_size IS NULL OR part_size < 1 THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'relations must not be null, and part_size must be at least 1';
+	END IF;
+	columns := coalesce(columns, snowflake_migrate_internal.adopt_keys(relations));
+	IF cardinality(columns) <> cardinality(relations) THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('there are %s relations and %s columns', cardinality(relations), cardinality(columns));
+	END IF;
+	total := cardinality(relations);
+	WHILE first <= total LOOP
+		PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+		PERFORM FROM snowflake_migrate.adopt(
+			relations[first : first + part_size - 1], columns[first : first + part_size - 1]);
+		RAISE NOTICE '% of % keys are adopted', least(first + part_size - 1, total), total;
+		COMMIT;
+		first := first + part_size;
+	END LOOP;
+END
+$$;
+COMMENT ON PROCEDURE snowflake_migrate.adopt_in_parts(regclass[], name[], int)
+	IS 'puts integer keys on snowflake ids, some in each transaction';

@@ -751,6 +751,50 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_code_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: code that a superuser must not run';
 
+/*
+ * More locks than the server has room for.  What a rewrite takes was counted in pg_locks (PostgreSQL 15): the table,
+ * its former and new file and types, 13; its TOAST table, 7; an index, 2; a foreign key, 6 at each end.  The room is
+ * NLOCKENTS() of PostgreSQL's lock.c, without what is kept for chance.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_lock_blockers(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	backends CONSTANT int := (
+		SELECT sum(s.setting::int)
+		FROM pg_settings AS s
+		WHERE s.name IN ('max_connections', 'max_prepared_transactions', 'max_worker_processes', 'max_wal_senders')
+			/* From PostgreSQL 18 on, more workers may be started than autovacuum_max_workers says now. */
+			OR s.name = (SELECT max(v.name) FROM pg_settings AS v
+						 WHERE v.name IN ('autovacuum_max_workers', 'autovacuum_worker_slots')));
+	per_backend CONSTANT int := current_setting('max_locks_per_transaction');
+	wanted bigint;
+BEGIN
+	SELECT 70 + sum(13 + CASE WHEN c.reltoastrelid <> 0 THEN 7 ELSE 0 END
+			+ 2 * (SELECT count(*) FROM pg_index AS i WHERE i.indrelid = c.oid)
+			+ 6 * (SELECT count(*) FROM pg_constraint AS f WHERE f.contype = 'f' AND f.conrelid = c.oid)
+			+ 6 * (SELECT count(*) FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = c.oid))
+		INTO wanted
+		FROM snowflake_migrate_internal.adopt_relations(tables, columns) AS r
+			JOIN pg_class AS c ON c.oid = ANY (r.changed);
+	IF wanted > per_backend * (backends + 1) THEN
+		relation := tables[1];
+		blocked_by := format('about %s locks for all tables of the call, where the server has room for %s',
+							 wanted, per_backend * (backends + 1));
+		action := format('CALL snowflake_migrate.adopt_in_parts(...); or set max_locks_per_transaction to %s at least, '
+						 'and restart', wanted / (backends + 1) + 1);
+		RETURN NEXT;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_lock_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: more locks than the server has room for';
+
 /* All that stands in the way.  What stands in the way of several tables is told once. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_blockers(
 	tables regclass[],
@@ -767,6 +811,7 @@ BEGIN
 	IF FOUND THEN
 		RETURN;
 	END IF;
+	RETURN QUERY SELECT l.* FROM snowflake_migrate_internal.adopt_lock_blockers(tables, columns) AS l;
 	RETURN QUERY SELECT g.* FROM snowflake_migrate_internal.adopt_greater_ids(tables, columns) AS g;
 	RETURN QUERY
 		SELECT f.relation, f.action, f.blocked_by

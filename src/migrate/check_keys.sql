@@ -138,7 +138,9 @@ BEGIN
 	IF cardinality(tables) > 1 THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
 			'keys are to be adopted, which one call can do', cardinality(tables),
-			advice => format('SELECT snowflake_migrate.adopt(%L, %L);', tables, keys));
+			/* Of so many, one transaction may need more locks than there are. */
+			advice => format(CASE WHEN cardinality(tables) > 50 THEN 'CALL snowflake_migrate.adopt_in_parts(%L, %L);'
+							 ELSE 'SELECT snowflake_migrate.adopt(%L, %L);' END, tables, keys));
 	END IF;
 	RETURN can_map;
 END
