@@ -417,6 +417,44 @@ DELETE FROM t.c;
 CALL snowflake_migrate.merge('{a}', 't', node());
 SELECT state FROM snowflake_migrate.runs WHERE run = last();
 
+-- slots from 0: the target's stay as they are, others get what is free; what may point at a slot is asked about
+SELECT forget();
+CREATE TABLE t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, active_slot int);
+CREATE TABLE t.bags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), hero bigint NOT NULL REFERENCES t.heroes, slot smallint, item text,
+	UNIQUE (hero, slot), CHECK (slot < 6));
+CREATE TABLE t.plots (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), number int NOT NULL, item text, CONSTRAINT plots_number UNIQUE (number));
+CREATE TABLE a.heroes (id int PRIMARY KEY, name text, active_slot int);
+CREATE TABLE a.bags (id int PRIMARY KEY, hero int REFERENCES a.heroes, slot int, item text);
+CREATE TABLE a.plots (id int PRIMARY KEY, number int, item text);
+CREATE TABLE b.heroes (LIKE a.heroes INCLUDING ALL);
+CREATE TABLE b.bags (LIKE a.bags INCLUDING ALL);
+CREATE TABLE b.plots (LIKE a.plots INCLUDING ALL);
+INSERT INTO t.heroes (name, active_slot) VALUES ('Ada', 0);
+INSERT INTO t.bags (hero, slot, item) SELECT id, s, 'target ' || s FROM t.heroes, unnest('{0,2}'::int[]) AS s;
+INSERT INTO t.plots (number, item) VALUES (1, 'target 1'), (2, 'target 2'), (4, 'target 4');
+INSERT INTO a.heroes VALUES (1, 'Ada', 0), (2, 'Eve', 0);
+INSERT INTO a.bags VALUES (1, 1, 0, 'a 0'), (2, 1, 1, 'a 1'), (3, 2, 0, 'a 0'), (4, 1, NULL, 'a none');
+INSERT INTO a.plots VALUES (1, 1, 'a 1'), (2, 3, 'a 3');
+INSERT INTO b.heroes VALUES (1, 'Ada', 0);
+INSERT INTO b.bags VALUES (1, 1, 0, 'b 0'), (2, 1, 1, 'b 1');
+INSERT INTO b.plots VALUES (1, 1, 'b 1'), (2, 7, 'b 7');
+SELECT snowflake_migrate.declare_table('t.heroes', 'match', '{name}', '{differences}');
+SELECT snowflake_migrate.declare_policy('t.bags', 'bags_hero_slot_key', 'next_free', '1');
+SELECT snowflake_migrate.declare_policy('t.bags', 'bags_hero_slot_key', 'next_free');
+SELECT snowflake_migrate.declare_policy('t.plots', 'plots_number', 'next_free');
+SELECT * FROM errors('{a,b}');
+CALL snowflake_migrate.merge('{a,b}', 't', two_nodes());
+SELECT snowflake_migrate.declare_no_reference('t.heroes', 'active_slot');
+CALL snowflake_migrate.merge('{a,b}', 't', two_nodes());
+SELECT h.name, g.slot, g.item FROM t.bags AS g JOIN t.heroes AS h ON h.id = g.hero ORDER BY h.name, g.slot, g.item;
+SELECT number, item FROM t.plots ORDER BY number;
+SELECT source, relation, policy, column_name, old_value, new_value FROM snowflake_migrate.records WHERE run = last() ORDER BY 1, 2, 5, 6;
+CALL snowflake_migrate.rollback(last());
+SELECT slot, item FROM t.bags ORDER BY slot;
+-- one slot too many: known before
+INSERT INTO a.bags VALUES (5, 1, 3, 'a 3'), (6, 1, 4, 'a 4');
+SELECT * FROM errors('{a,b}');
+
 SELECT forget();
 DROP SCHEMA t, a, b, o;
 DROP FUNCTION forget, last, node, two_nodes, errors; DROP SEQUENCE node;

@@ -60,7 +60,7 @@ SELECT severity, relation, object, problem, example, advice FROM snowflake_migra
 -- a merge wants an answer to each
 CALL snowflake_migrate.merge('{a}', 'world', '{701}');
 -- unless its caller says that they are no references: a dry run needs no answers, and shows them
-CALL snowflake_migrate.merge('{a}', 'world', '{701}', dry_run => true);
+CALL snowflake_migrate.merge('{a}', 'world', '{701}', dry_run => true) \g /dev/null
 SELECT object, problem FROM snowflake_migrate.report WHERE severity = 'warning' AND is_question AND relation = 'world.users' ORDER BY object;
 -- the first of each advice is a declaration that can be executed; texts, arrays, documents follow
 SELECT substring(advice FROM 'If it is a reference: ([^\n]*)') AS declaration
@@ -76,7 +76,7 @@ SELECT snowflake_migrate.declare_no_reference('world.issues', 'payload');
 SELECT snowflake_migrate.declare_no_reference('world.issues', 'milestone_id');
 SELECT snowflake_migrate.declare_no_reference('world.labels', 'owner_id');
 SELECT severity, relation, object, problem, example FROM snowflake_migrate.check('{a}', 'world') WHERE severity <> 'info' AND object IS NOT NULL OR problem = 'may hold ids' ORDER BY relation, object;
-CALL snowflake_migrate.merge('{a}', 'world', '{701}');
+CALL snowflake_migrate.merge('{a}', 'world', '{701}') \g /dev/null
 -- by what does not change
 SELECT count(*) AS issues,
 	count(*) FILTER (WHERE i.author_id = u.id AND i.object_id = u.id::text AND i.item_id = u.id::text AND i.watcher_ids[1] = u.id) AS users,

@@ -772,7 +772,7 @@ DECLARE
 			/* From PostgreSQL 18 on, more workers may be started than autovacuum_max_workers says now. */
 			OR s.name = (SELECT max(v.name) FROM pg_settings AS v
 						 WHERE v.name IN ('autovacuum_max_workers', 'autovacuum_worker_slots')));
-	per_backend CONSTANT int := current_setting('max_locks_per_transaction');
+	per_backend CONSTANT int := current_setting('max_locks_per_transaction')::int;
 	wanted bigint;
 BEGIN
 	SELECT 70 + sum(13 + CASE WHEN c.reltoastrelid <> 0 THEN 7 ELSE 0 END

@@ -173,6 +173,28 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_policies(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with policies';
 
+/* Columns that are called like a number that a policy changes, and may refer to it. */
+CREATE FUNCTION snowflake_migrate_internal.check_pointers(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.relation::text, c.name,
+			format('may refer to column %I of %s, which the policy %s changes', k.name, t.relation, k.changed_by),
+			advice => format('If it does, choose another policy; if not: '
+							 'SELECT snowflake_migrate.declare_no_reference(%L, %L);', c.relation, c.name),
+			is_question => true)
+		FROM snowflake_migrate_internal.plan_columns AS k
+			JOIN snowflake_migrate_internal.merged_tables(run_) AS t ON t.no = k.no
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(k.name)) AS w (word)
+			JOIN snowflake_migrate_internal.undeclared_columns(run_) AS c
+				ON c.form IN ('integer', 'array') AND c.relation <> t.relation
+					AND (c.word = w.word OR right(c.word, length(w.word) + 1) = '_' || w.word)
+		WHERE k.run = run_ AND k.changed_by IN ('rerank', 'next_free');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_pointers(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what may refer to numbers that a policy changes';
+
 CREATE FUNCTION snowflake_migrate_internal.check_effects(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -182,6 +204,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.check_generated(run_);
 	PERFORM snowflake_migrate_internal.check_sequences(run_);
 	PERFORM snowflake_migrate_internal.check_policies(run_);
+	PERFORM snowflake_migrate_internal.check_pointers(run_);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_effects(bigint)

@@ -44,7 +44,7 @@ BEGIN
 					THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), ''),
 			CASE WHEN t.mode = 'same_id' AND k.is_key THEN 'same_id' ELSE coalesce(p.policy, 'error') END,
 			p.argument, p.declared_by,
-			CASE WHEN p.policy IN ('suffix', 'rerank')
+			CASE WHEN p.policy IN ('suffix', 'next_free', 'rerank')
 				THEN (snowflake_migrate_internal.policy_columns(t.relation, x.relname, p.policy))[1] END,
 			k.is_key
 		FROM snowflake_migrate_internal.plan_tables AS t
@@ -541,6 +541,50 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_suffix(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: suffix';
 
 /*
+ * A number becomes the next that is free: the least from the table's least number on that no row has that is the same
+ * in the other columns of the constraint.
+ */
+CREATE FUNCTION snowflake_migrate_internal.policy_next_free(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		WITH used AS MATERIALIZED (
+			SELECT {place} AS place, t.e{number} AS number FROM {taken} AS t
+			UNION
+			SELECT {place}, t.e{number} FROM {wanted} AS t
+		),
+		clash AS (
+			SELECT t.source, {t.o#}, t.e{number} AS number, {place} AS place,
+				row_number() OVER (PARTITION BY {place} ORDER BY t.source, {t.o#}) AS n
+			FROM pg_temp.snowflake_merge_clash AS t
+		),
+		free AS (
+			SELECT p.place, f.number, row_number() OVER (PARTITION BY p.place ORDER BY f.number) AS n
+			FROM (SELECT c.place, count(*) AS rows FROM clash AS c GROUP BY c.place) AS p
+				CROSS JOIN LATERAL generate_series(
+					(SELECT min(u.number) FROM used AS u)::bigint,
+					(SELECT min(u.number) FROM used AS u)
+						+ (SELECT count(*) FROM used AS u WHERE u.place = p.place) + p.rows) AS f (number)
+			WHERE NOT EXISTS (SELECT FROM used AS u WHERE u.place = p.place AND u.number = f.number)
+		)
+		INSERT INTO {change} AS v (source, {o#}, tries, {"changed"}, {"old_changed"})
+		SELECT c.source, {c.o#}, 1, f.number, c.number::text
+		FROM clash AS c JOIN free AS f ON f.place = c.place AND f.n = c.n
+		ON CONFLICT (source, {o#}) DO UPDATE SET tries = v.tries + 1, {"changed"} = excluded.{"changed"}
+	$query$, names || (
+		SELECT jsonb_build_object(
+			'number', min(e.n) FILTER (WHERE e.expression = '(' || quote_ident(names ->> 'changed') || ')'),
+			'place', format('ROW (%s)::text', string_agg('t.e' || e.n, ', ' ORDER BY e.n)
+				FILTER (WHERE e.expression <> '(' || quote_ident(names ->> 'changed') || ')')))
+		FROM jsonb_array_elements_text(names -> 'expressions') WITH ORDINALITY AS e (expression, n)));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: next_free';
+
+/*
  * Does what the policy of one unique constraint says with the rows that clash in it.  Returns how many rows it
  * changed.
  */
@@ -573,6 +617,9 @@ BEGIN
 				'Choose another suffix or another policy.');
 			RETURN 0;
 		END IF;
+		RETURN total;
+	WHEN 'next_free' THEN
+		PERFORM snowflake_migrate_internal.policy_next_free(names);
 		RETURN total;
 	ELSE
 		PERFORM snowflake_migrate_internal.check_followers(names, total);

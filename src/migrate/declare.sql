@@ -45,7 +45,7 @@ CREATE TABLE snowflake_migrate.declared_policies (
 	relation regclass NOT NULL,
 	constraint_name name NOT NULL,
 	policy text NOT NULL
-		CHECK (policy IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber')),
+		CHECK (policy IN ('error', 'suffix', 'next_free', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber')),
 	argument text,
 	declared_by name NOT NULL DEFAULT current_user,
 	PRIMARY KEY (relation, constraint_name)
@@ -321,8 +321,8 @@ COMMENT ON FUNCTION snowflake_migrate.declare_created(regclass, name)
 	IS 'declares which column holds the time of creation';
 
 /*
- * The columns of a unique index that a policy may change: for suffix the only one of a text type, for rerank the only
- * one of an integer type, of those that are no references.
+ * The columns of a unique index that a policy may change: for suffix the only one of a text type, for next_free and
+ * rerank the only one of an integer type, of those that are no references.
  */
 CREATE FUNCTION snowflake_migrate_internal.policy_columns(relation_ regclass, constraint_ name, policy_ text)
 RETURNS name[]
@@ -397,10 +397,11 @@ DECLARE
 BEGIN
 	IF relation IS NULL OR constraint_name IS NULL OR policy IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the argument of a policy may be null';
-	ELSIF policy NOT IN ('error', 'suffix', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber') THEN
+	ELSIF policy <> ALL ('{error,suffix,next_free,keep_target,keep_source,skip,rerank,renumber}') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('invalid value for "policy": "%s"', policy),
-			HINT = 'Valid values are "error", "suffix", "keep_target", "keep_source", "skip", "rerank" and "renumber".';
+			HINT = 'Valid values are "error", "suffix", "next_free", "keep_target", "keep_source", "skip", "rerank" '
+				'and "renumber".';
 	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, '{}');
 	SELECT i.indisprimary INTO is_primary
@@ -411,7 +412,7 @@ BEGIN
 			MESSAGE = format('"%s" is not a unique constraint or index of table %s', constraint_name, relation);
 	END IF;
 	PERFORM snowflake_migrate_internal.check_policy_argument(relation, policy, argument);
-	IF policy IN ('suffix', 'rerank') THEN
+	IF policy IN ('suffix', 'next_free', 'rerank') THEN
 		changed := snowflake_migrate_internal.policy_columns(relation, constraint_name, policy);
 		IF cardinality(changed) <> 1 THEN
 			RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',

@@ -396,21 +396,21 @@ BEGIN
 	FOR u IN
 		SELECT x.*
 		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
-		WHERE x.policy IN ('rerank', 'suffix')
+		WHERE x.policy IN ('rerank', 'suffix', 'next_free')
 	LOOP
 		CASE u.policy
 		WHEN 'rerank' THEN
 			PERFORM snowflake_migrate_internal.policy_rerank(run_, no_, to_jsonb(u));
-		WHEN 'suffix' THEN
+		WHEN 'suffix', 'next_free' THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
 				INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key,
 					column_name, old_value, new_value)
-				SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, 'suffix',
+				SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, {'policy'},
 					{m.o#::text}, {m.n#::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
 				FROM {change} AS v JOIN {map} AS m ON m.source = v.source AND ({m.o#}) = ({v.o#})
 				WHERE v.{"old_changed"} IS NOT NULL
 			$query$, names || jsonb_build_object(
-				'label', u.label, 'changed', u.changed, 'old_changed', 'old ' || u.changed));
+				'label', u.label, 'policy', u.policy, 'changed', u.changed, 'old_changed', 'old ' || u.changed));
 		END CASE;
 	END LOOP;
 	INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key)
@@ -525,6 +525,7 @@ BEGIN
 	SELECT run_, 'info', r.source, r.relation, r.constraint_name,
 		CASE r.policy
 			WHEN 'suffix' THEN 'rows clash: they get a suffix'
+			WHEN 'next_free' THEN 'rows clash: they get the next free number'
 			WHEN 'keep_target' THEN 'rows clash: the row that was there first stays'
 			WHEN 'keep_source' THEN 'rows clash: the source''s row takes the place'
 			WHEN 'skip' THEN 'rows are skipped'

@@ -466,7 +466,7 @@ AS $$
 	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '',
 		(SELECT p.policy
 		 FROM snowflake_migrate.declared_policies AS p
-		 WHERE p.relation = t.relation AND p.policy IN ('suffix', 'rerank')
+		 WHERE p.relation = t.relation AND p.policy IN ('suffix', 'next_free', 'rerank')
 			AND a.attname = ANY (snowflake_migrate_internal.policy_columns(t.relation, p.constraint_name, p.policy))
 		 LIMIT 1)
 	FROM snowflake_migrate_internal.plan_tables AS t
