@@ -178,8 +178,11 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_hidden_rows(bigint, text, name, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds rows that may be hidden to the report';
 
-/* All that can be found before the keys are mapped.  Returns whether they can be. */
-CREATE FUNCTION snowflake_migrate_internal.check_schemas(run_ bigint) RETURNS boolean
+/*
+ * All that can be found before the keys are mapped: whether they can be (can_map), and whether rows may be read at all
+ * (can_read), which would run code.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_schemas(run_ bigint, OUT can_read boolean, OUT can_map boolean)
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -190,8 +193,10 @@ DECLARE
 	conditions boolean;
 BEGIN
 	/* Before a row is read. */
-	IF NOT snowflake_migrate_internal.check_code(run_) THEN
-		RETURN false;
+	can_read := snowflake_migrate_internal.check_code(run_);
+	IF NOT can_read THEN
+		can_map := false;
+		RETURN;
 	END IF;
 	rights := snowflake_migrate_internal.check_rights(run_);
 	tables := snowflake_migrate_internal.check_tables(run_);
@@ -199,7 +204,7 @@ BEGIN
 	keys := snowflake_migrate_internal.check_keys(run_);
 	conditions := snowflake_migrate_internal.check_references(run_);
 	PERFORM snowflake_migrate_internal.check_effects(run_);
-	RETURN rights AND tables AND columns AND keys AND conditions;
+	can_map := rights AND tables AND columns AND keys AND conditions;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_schemas(bigint)
@@ -231,7 +236,8 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	can_map boolean := snowflake_migrate_internal.check_schemas(run_);
+	checked CONSTANT record := snowflake_migrate_internal.check_schemas(run_);
+	can_map boolean := checked.can_map;
 BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, NULL, NULL,
 			'not enough unused node numbers to give one to each source', cardinality(r.nodes),
@@ -248,7 +254,9 @@ BEGIN
 			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',
 			advice => 'Correct the errors, and check again.');
 	END IF;
-	PERFORM snowflake_migrate_internal.check_undeclared(run_);
+	IF checked.can_read THEN
+		PERFORM snowflake_migrate_internal.check_undeclared(run_);
+	END IF;
 	RETURN QUERY SELECT f.*
 		FROM snowflake_migrate.report AS f
 		WHERE f.run = run_

@@ -237,8 +237,13 @@ BEGIN
 			AND snowflake_migrate_internal.can_read(s.source_relation)
 		ORDER BY s.source_no
 	LOOP
-		SELECT d.path, d.name INTO path, member
-			FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d;
+		/* A json document may be none that jsonb can have; it is copied all the same. */
+		BEGIN
+			SELECT d.path, d.name INTO path, member
+				FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d;
+		EXCEPTION WHEN data_exception THEN
+			path := NULL;
+		END;
 		EXIT WHEN path IS NOT NULL;
 	END LOOP;
 	referenced := snowflake_migrate_internal.named(regexp_replace(member, '_?ids?$', ''), words, relations, true);
@@ -404,7 +409,7 @@ BEGIN
 		col.relation, coalesce(col.stem, col.word), col.relations, words, relations);
 	IF has_id OR snowflake_migrate_internal.is_somebody(col.word) OR col.form = 'text' AND col.total >= 3
 		OR col.total >= 8 AND cardinality(fitting) <= 3
-			AND snowflake_migrate_internal.key_density(run_, fitting[1]) ^ col.total < 0.001 THEN
+			AND col.total * ln(snowflake_migrate_internal.key_density(run_, fitting[1])) < ln(0.001) THEN
 		PERFORM snowflake_migrate_internal.ask(run_, col.relation, col.name,
 			format('may be a reference to %s: its values are keys of it', fitting[1])
 				|| coalesce(', and of ' || nullif(array_to_string(fitting[2 : 4], ', '), '')

@@ -149,7 +149,7 @@ BEGIN
 		WHERE t.run = run_ AND t.relation = relation_;
 	EXECUTE snowflake_migrate_internal.fill('SELECT max(m.o1) FROM {map} AS m', jsonb_build_object('map', map))
 		INTO greatest_key;
-	RETURN keys / greatest(greatest_key, 1);
+	RETURN least(greatest(keys, 1) / greatest(greatest_key, 1), 1);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_density(bigint, regclass)

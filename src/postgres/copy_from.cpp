@@ -9,13 +9,18 @@
  * place, which makes ids in the same way and is declared STABLE.  COPY calls it
  * for each row all the same.
  *
- * Anywhere else such a twin would be wrong: ALTER TABLE ... ADD COLUMN evaluates a
- * default that is not volatile once, for all rows.  So the twin is put in nowhere
- * else, and refuses any call that the support function did not make.
+ * Anywhere else such a twin would be wrong.  ALTER TABLE ... ADD COLUMN evaluates a
+ * default that is not volatile once, for all rows.  An SQL function that is given the
+ * twin's id and names it twice is inlined, with two ids.  A domain's CHECK is planned
+ * once, when a default is, and kept for the session.  So the twin is put in only
+ * where all that COPY FROM plans are defaults that none of this can happen to, and it
+ * refuses any call that the support function did not make.
  */
 #include "postgres/copy_from.h"
 
 #include "postgres/pg.h"
+
+extern "C" Datum snowflake_nextval_support(PG_FUNCTION_ARGS);
 
 namespace snowflake
 {
@@ -29,6 +34,106 @@ constexpr const char *twin_name = "nextval_in_copy";
 
 /* The form that the twin's call has.  The parser gives it to casts alone, which have an argument. */
 constexpr CoercionForm twin_form = COERCE_IMPLICIT_CAST;
+
+bool
+is_nextval(Oid function)
+{
+	Oid			support = get_func_support(function);
+	FmgrInfo	info;
+
+	if (!OidIsValid(support))
+		return false;
+	fmgr_info(support, &info);
+	return info.fn_addr == snowflake_nextval_support;
+}
+
+bool
+is_nextval(Oid function, void *)
+{
+	return is_nextval(function);
+}
+
+/* Whether the planner can put a function's body in the place of a call: none but the built-in ones in C is certain. */
+bool
+may_be_inlined(Oid function, void *)
+{
+	if (is_nextval(function))
+		return false;
+	if (function >= FirstNormalObjectId)
+		return true;
+
+	HeapTuple	row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		is_in_c = HeapTupleIsValid(row) && reinterpret_cast<Form_pg_proc>(GETSTRUCT(row))->prolang == INTERNALlanguageId;
+
+	if (HeapTupleIsValid(row))
+		ReleaseSysCache(row);
+	return !is_in_c;
+}
+
+bool
+calls_nextval(Node *expression, void *)
+{
+	return expression != nullptr &&
+		(check_functions_in_node(expression, is_nextval, nullptr) || walk_expression(expression, calls_nextval));
+}
+
+bool
+calls_what_may_be_inlined(Node *expression, void *)
+{
+	return expression != nullptr &&
+		(check_functions_in_node(expression, may_be_inlined, nullptr) ||
+		 walk_expression(expression, calls_what_may_be_inlined));
+}
+
+/* Whether the twin may stand for snowflake_nextval() in all defaults of a table. */
+bool
+has_simple_defaults(Relation table)
+{
+	TupleDesc	columns = RelationGetDescr(table);
+
+	for (int i = 0; i < columns->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(columns, i);
+
+		if (column->attisdropped || column->attgenerated != '\0')
+			continue;
+		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN && DomainHasConstraints(column->atttypid))
+			return false;
+
+		Node	   *expression = build_column_default(table, i + 1);
+
+		if (calls_nextval(expression, nullptr) && calls_what_may_be_inlined(expression, nullptr))
+			return false;
+	}
+	return true;
+}
+
+/* Whether this is a COPY FROM that may plan its defaults with the twin. */
+bool
+may_have_twin(Node *statement)
+{
+	if (statement == nullptr || !IsA(statement, CopyStmt))
+		return false;
+
+	CopyStmt   *copy = castNode(CopyStmt, statement);
+
+	/* A WHERE is planned as defaults are.  What COPY FROM refuses anyway, it is to refuse itself. */
+	if (!copy->is_from || copy->relation == nullptr || copy->whereClause != nullptr || XactReadOnly ||
+		RecoveryInProgress())
+		return false;
+
+	/* COPY FROM takes the same lock next: what is looked at stays as it is. */
+	Oid			relid = RangeVarGetRelid(copy->relation, RowExclusiveLock, true);
+
+	if (!OidIsValid(relid))
+		return false;
+
+	Relation	table = relation_open(relid, NoLock);
+	bool		may = has_simple_defaults(table);
+
+	relation_close(table, NoLock);
+	return may;
+}
 
 /* The COPY FROM that has begun last, and may be planning its defaults. */
 struct CopyFrom
@@ -71,11 +176,13 @@ twin_of(FuncExpr *call)
 }  // namespace
 
 void
-copy_from_begins(bool plans_defaults)
+utility_statement_begins(Node *statement)
 {
-	copy_from.plans_defaults = plans_defaults;
-	if (!plans_defaults)
+	/* Before anything else: an error leaves it so. */
+	copy_from.plans_defaults = false;
+	if (!may_have_twin(statement))
 		return;
+	copy_from.plans_defaults = true;
 	copy_from.transaction = own_transaction();
 	copy_from.subtransaction = GetCurrentSubTransactionId();
 	copy_from.context = error_context_stack;

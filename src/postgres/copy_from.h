@@ -5,11 +5,13 @@
 #ifndef SNOWFLAKE_POSTGRES_COPY_FROM_H
 #define SNOWFLAKE_POSTGRES_COPY_FROM_H
 
+struct Node;
+
 namespace snowflake __attribute__((visibility("hidden")))
 {
 
-/* A utility statement begins, or has ended: is it a COPY FROM, whose defaults are to be planned next? */
-void		copy_from_begins(bool plans_defaults);
+/* A utility statement begins, or has ended (null): is it a COPY FROM, whose defaults are to be planned next? */
+void		utility_statement_begins(Node *statement);
 
 }  // namespace snowflake
 

@@ -17,10 +17,12 @@ extern "C"
 {
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid_d.h"
+#include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "common/hashfn.h"
@@ -32,6 +34,7 @@ extern "C"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "pgstat.h"
 #include "port/pg_bitutils.h"
@@ -43,6 +46,7 @@ extern "C"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
+#include "rewrite/rewriteHandler.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
@@ -56,10 +60,13 @@ extern "C"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/jsonb.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
+#include "utils/typcache.h"
 #include "utils/wait_event.h"
 }
 
@@ -128,6 +135,19 @@ may_execute(Oid function)
 	return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
 #else
 	return pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+/* Whether the walker returns true for any of the expressions in this one. */
+inline bool
+walk_expression(Node *expression, bool (*walker)(Node *, void *))
+{
+#if PG_VERSION_NUM >= 160000
+	return expression_tree_walker(expression, walker, nullptr);
+#else
+	/* Its type says nothing of its parameters there; only void (*)() is cast to any without a warning. */
+	return expression_tree_walker(expression, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)),
+								  nullptr);
 #endif
 }
 

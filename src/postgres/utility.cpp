@@ -30,12 +30,6 @@ forgets_id(Node *tree)
 	return target == DISCARD_ALL || target == DISCARD_SEQUENCES;
 }
 
-bool
-is_copy_from(Node *tree)
-{
-	return IsA(tree, CopyStmt) && castNode(CopyStmt, tree)->is_from;
-}
-
 void
 process_utility(PlannedStmt *statement, const char *query, bool read_only_tree, ProcessUtilityContext context,
 				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
@@ -45,10 +39,10 @@ process_utility(PlannedStmt *statement, const char *query, bool read_only_tree, 
 	bool		forgets = forgets_id(statement->utilityStmt);
 
 	/* Also for any other statement, which ends the planning of a COPY FROM that it runs in. */
-	copy_from_begins(is_copy_from(statement->utilityStmt));
+	utility_statement_begins(statement->utilityStmt);
 	(previous_utility != nullptr ? previous_utility : standard_ProcessUtility)
 		(statement, query, read_only_tree, context, parameters, environment, receiver, completion);
-	copy_from_begins(false);
+	utility_statement_begins(nullptr);
 	if (forgets)
 		forget_newest_id();
 }

@@ -11,7 +11,7 @@ COMMENT ON FUNCTION @extschema@.snowflake_nextval() IS 'a new id, greater than a
 
 /* STABLE is not so, and said to COPY FROM alone: src/postgres/copy_from.cpp has why. */
 CREATE FUNCTION snowflake_internal.nextval_in_copy() RETURNS bigint
-AS 'MODULE_PATHNAME', 'snowflake_nextval_in_copy' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+AS 'MODULE_PATHNAME', 'snowflake_nextval_in_copy' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION snowflake_internal.nextval_in_copy() IS
 	'snowflake_nextval() for COPY FROM, which alone can call it';
 
