@@ -127,11 +127,16 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.may_have_rows(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether a table may have rows';
 
-/* Whether the caller may read and set a sequence. */
-CREATE FUNCTION snowflake_migrate_internal.can_set(sequence regclass) RETURNS boolean
+/* Whether the caller may read and set a sequence; and the owner of the table that has it in a default, as well. */
+CREATE FUNCTION snowflake_migrate_internal.can_set(sequence regclass, relation regclass) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT has_sequence_privilege(sequence, 'UPDATE') AND has_sequence_privilege(sequence, 'SELECT, USAGE') $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.can_set(regclass)
+AS $$
+	SELECT has_sequence_privilege(sequence, 'UPDATE') AND has_sequence_privilege(sequence, 'SELECT, USAGE')
+		AND has_sequence_privilege(c.relowner, sequence, 'UPDATE')
+	FROM pg_class AS c
+	WHERE c.oid = relation
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.can_set(regclass, regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller may set a sequence';
 
 /* An expression for what names the row s in a report: its key, or all of it; a cast could be its table's owner's. */

@@ -114,6 +114,12 @@ BEGIN
 			advice => format('ALTER TABLE %s ADD PRIMARY KEY (...);', t.relation))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE t.kind = 'none';
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
+			format('is declared as %s, and has no key', t.mode),
+			advice => format('ALTER TABLE %s ADD PRIMARY KEY (...);', t.relation))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+		WHERE t.kind = 'none' AND t.mode IN ('match', 'same_id');
+	can_map := NOT FOUND;
 	FOR k IN SELECT u.* FROM snowflake_migrate_internal.unfit_keys(run_) AS u ORDER BY u.relation::text COLLATE "C" LOOP
 		can_map := can_map AND k.is_bigint;
 		IF NOT k.is_declared THEN

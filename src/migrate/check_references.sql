@@ -97,9 +97,22 @@ CREATE FUNCTION snowflake_migrate_internal.is_shared(
 	referenced_name name) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT NOT snowflake_migrate_internal.makes_numbers(k.attrelid, k.attnum)
-		OR EXISTS (SELECT FROM snowflake_migrate.declared_tables AS d
-				   WHERE d.relation = is_shared.referenced AND d.mode = 'same_id')
+	/* The key may be a reference itself. */
+	WITH RECURSIVE reached (relation, attnum) AS (
+		SELECT k.attrelid, k.attnum
+		FROM pg_attribute AS k WHERE k.attrelid = is_shared.referenced AND k.attname = referenced_name
+		UNION
+		SELECT f.confrelid, f.confkey[n]
+		FROM reached AS r
+			JOIN pg_constraint AS f ON f.contype = 'f' AND f.conrelid = r.relation
+			CROSS JOIN LATERAL generate_subscripts(f.conkey, 1) AS n
+		WHERE f.conkey[n] = r.attnum
+	)
+	SELECT NOT EXISTS (
+			SELECT FROM reached AS r
+			WHERE snowflake_migrate_internal.makes_numbers(r.relation, r.attnum)
+				AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_tables AS d
+								WHERE d.relation IN (r.relation, is_shared.referenced) AND d.mode = 'same_id'))
 		OR NOT EXISTS (
 			SELECT FROM snowflake_migrate_internal.plan_sources AS s
 			WHERE s.run = run_ AND s.no = no_ AND NOT EXISTS (
@@ -107,8 +120,6 @@ AS $$
 					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
 				WHERE f.contype = 'f' AND f.conrelid = s.relation AND f.confrelid = is_shared.referenced
 					AND a.attname = is_shared.column_name))
-	FROM pg_attribute AS k
-	WHERE k.attrelid = is_shared.referenced AND k.attname = referenced_name
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.is_shared(bigint, int, name, regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: whether equal keys outside of the target are the same row';

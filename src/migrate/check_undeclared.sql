@@ -119,7 +119,8 @@ AS $$
 		JOIN pg_type AS d ON d.oid = c.atttypid
 		CROSS JOIN LATERAL (
 			SELECT CASE
-				WHEN b.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) THEN 'integer'
+				WHEN b.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype, 'numeric'::regtype)
+					THEN 'integer'
 				WHEN b.oid IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype) THEN 'array'
 				WHEN b.oid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype) THEN 'text'
 				WHEN b.oid IN ('jsonb'::regtype, 'json'::regtype) THEN 'document'
@@ -131,12 +132,13 @@ AS $$
 				WHEN g.word ~ '^ids?_.' THEN regexp_replace(g.word, '^ids?_', '') END) AS w (word, stem)
 	WHERE c.attgenerated = '' AND y.form IS NOT NULL
 		AND NOT (t.kind = 'id' AND t.key = ARRAY[c.attname])
-		AND NOT EXISTS (
+		/* A document may hold more than what is declared. */
+		AND (y.form = 'document' OR NOT EXISTS (
 			SELECT FROM snowflake_migrate_internal.plan_references AS f
-			WHERE f.run = run_ AND f.no = t.no AND f.name = c.attname)
-		AND NOT EXISTS (
+			WHERE f.run = run_ AND f.no = t.no AND f.name = c.attname))
+		AND (y.form = 'document' OR NOT EXISTS (
 			SELECT FROM snowflake_migrate.declared_references AS f
-			WHERE f.relation = t.relation AND f.column_name = c.attname)
+			WHERE f.relation = t.relation AND f.column_name = c.attname))
 		AND NOT EXISTS (
 			SELECT FROM snowflake_migrate.declared_no_references AS f
 			WHERE f.relation = t.relation AND f.column_name = c.attname)
@@ -164,14 +166,18 @@ COMMENT ON FUNCTION snowflake_migrate_internal.ask(bigint, regclass, name, text,
 	IS 'for snowflake_migrate.merge()''s own use: asks what a column refers to';
 
 /*
- * A path in the documents of a column that looks like one to ids, with the member's name; of the first 1000 rows of a
- * source.
+ * The paths in the documents of a column that look like those to ids, each with the member's name; of the first 1000
+ * rows of a source.
  */
-CREATE FUNCTION snowflake_migrate_internal.document_ids(relation regclass, attname name, OUT path text, OUT name text)
+CREATE FUNCTION snowflake_migrate_internal.document_ids(
+	relation regclass,
+	attname name,
+	OUT path text,
+	OUT name text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
-	EXECUTE snowflake_migrate_internal.fill($query$
+	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
 		WITH RECURSIVE document (content) AS (
 			SELECT s.{"column"}::jsonb FROM {source} AS s WHERE s.{"column"} IS NOT NULL LIMIT 1000
 		),
@@ -193,7 +199,7 @@ BEGIN
 				) AS n (step, name, content)
 			WHERE p.depth < 20
 		)
-		SELECT f.path, f.name
+		SELECT f.path, min(f.name)
 		FROM (
 			SELECT 1, p.path, snowflake_migrate_internal.word(p.name)
 			FROM part AS p
@@ -205,29 +211,29 @@ BEGIN
 			WHERE jsonb_typeof(p.content) = 'object'
 				AND EXISTS (SELECT FROM jsonb_object_keys(p.content) AS k (name) WHERE k.name ~ '^[0-9]+$')
 		) AS f (rank, path, name)
-		ORDER BY f.rank, f.path COLLATE "C"
-		LIMIT 1
-	$query$, jsonb_build_object('column', attname, 'source', snowflake_migrate_internal.only(relation)))
-		INTO path, name;
+		GROUP BY f.path
+		ORDER BY min(f.rank), f.path COLLATE "C"
+		LIMIT 20
+	$query$, jsonb_build_object('column', attname, 'source', snowflake_migrate_internal.only(relation)));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.document_ids(regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids';
 
-/* Adds a column of documents to the report, with the first path to ids that is found in a source. */
-CREATE FUNCTION snowflake_migrate_internal.find_documents(
+/* The paths to ids that the sources have in a column of documents, and that are not declared. */
+CREATE FUNCTION snowflake_migrate_internal.undeclared_paths(
 	run_ bigint,
 	relation_ regclass,
 	name_ name,
-	words text[],
-	relations regclass[]) RETURNS void
+	OUT path text,
+	OUT member text) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
+	declared CONSTANT text[] := ARRAY(
+		SELECT r.path::jsonpath::text FROM snowflake_migrate.declared_references AS r
+		WHERE r.relation = relation_ AND r.column_name = name_);
 	source_relation regclass;
-	path text;
-	member text;
-	referenced regclass;
 BEGIN
 	FOR source_relation IN
 		SELECT s.source_relation
@@ -239,24 +245,58 @@ BEGIN
 	LOOP
 		/* A json document may be none that jsonb can have; it is copied all the same. */
 		BEGIN
-			SELECT d.path, d.name INTO path, member
-				FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d;
+			RETURN QUERY SELECT d.path, d.name
+				FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d
+				WHERE d.path::jsonpath::text <> ALL (declared);
 		EXCEPTION WHEN data_exception THEN
-			path := NULL;
+			NULL;
 		END;
-		EXIT WHEN path IS NOT NULL;
 	END LOOP;
-	referenced := snowflake_migrate_internal.named(regexp_replace(member, '_?ids?$', ''), words, relations, true);
-	IF referenced IS NOT NULL THEN
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_paths(bigint, regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids, and nobody said so';
+
+/*
+ * Adds a column of documents to the report: each path whose member is called like a table, or else the first that
+ * looks like one to ids.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_documents(
+	run_ bigint,
+	relation_ regclass,
+	name_ name,
+	words text[],
+	relations regclass[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	found record;
+	unnamed text;
+	is_named boolean := false;
+BEGIN
+	FOR found IN
+		SELECT DISTINCT u.path, n.referenced
+		FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS u
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.named(
+				regexp_replace(u.member, '_?ids?$', ''), words, relations, true)) AS n (referenced)
+		ORDER BY u.path
+	LOOP
+		IF found.referenced IS NULL THEN
+			unnamed := coalesce(unnamed, found.path);
+			CONTINUE;
+		END IF;
+		is_named := true;
 		PERFORM snowflake_migrate_internal.ask(run_, relation_, name_,
-			format('documents seem to hold ids of %s', referenced), path,
+			format('documents seem to hold ids of %s at %s', found.referenced, found.path), NULL,
 			format('SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);',
-				   relation_, name_, referenced, path));
-	ELSE
+				   relation_, name_, found.referenced, found.path));
+	END LOOP;
+	IF NOT is_named AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
+									WHERE r.relation = relation_ AND r.column_name = name_) THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, relation_::text, name_,
-			'may hold ids', NULL, path,
+			'may hold ids', NULL, unnamed,
 			format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);', relation_, name_,
-				   '?', coalesce(path, '?')));
+				   '?', coalesce(unnamed, '?')));
 	END IF;
 END
 $$;
@@ -485,14 +525,15 @@ BEGIN
 			PERFORM snowflake_migrate_internal.find_large_objects(run_, col.relation, col.name);
 			CONTINUE;
 		END IF;
-		/* Of texts, only those that are numbers. */
-		CONTINUE WHEN col.has_others OR col.form = 'text' AND col.total = 0 AND col.kind_column IS NULL;
+		/* Texts that are numbers; where the name is a table's, a few may be others. */
+		CONTINUE WHEN col.form = 'text' AND col.total = 0 AND (col.has_others OR col.kind_column IS NULL);
 		referenced := CASE WHEN col.stem = 'parent' THEN col.relation
 			ELSE coalesce(snowflake_migrate_internal.named(col.stem, known.words, known.relations, true),
 						  CASE WHEN col.stem LIKE E'%\\_parent' AND col.relation = ANY (known.relations)
 							THEN col.relation END) END;
 		namesake := snowflake_migrate_internal.named(col.word, known.words, known.relations, false);
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
+		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
 		IF referenced IS NOT NULL
 			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations)) THEN
 			PERFORM snowflake_migrate_internal.find_by_name(run_, col, referenced);

@@ -15,11 +15,17 @@ AS $$
 			THEN 'SELECT {''column''}::name, s.{"column"}::bigint WHERE s.{"column"} > {limit}'
 		WHEN type IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype)
 			THEN 'SELECT {''column''}::name, e.id::bigint FROM unnest(s.{"column"}) AS e (id) WHERE e.id > {limit}'
+		WHEN type = 'numeric'::regtype THEN $query$
+			SELECT {'column'}::name, s.{"column"}::bigint
+			WHERE s.{"column"} > {limit} AND s.{"column"} < 9e18 AND s.{"column"} = trunc(s.{"column"})
+			$query$
 		WHEN type IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype) THEN $query$
 			SELECT {'column'}::name,
-				CASE WHEN t.value ~ '^[1-9][0-9]*$' AND length(t.value) < 19 THEN t.value::bigint END
+				CASE WHEN t.value ~ '^[1-9][0-9]*$' AND length(t.value) < 20 AND t.value::numeric < 9e18
+					THEN t.value::bigint END
 			FROM (SELECT s.{"column"}::text COLLATE "C") AS t (value)
-			WHERE t.value <> ''
+			/* As a rule, those of nothing. */
+			WHERE t.value NOT IN ('', '0', '-1')
 			$query$ END, jsonb_build_object('column', name, 'limit', limit_))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)

@@ -30,7 +30,14 @@ BEGIN
 	RETURN QUERY
 	SELECT u.* FROM (
 		SELECT x.relname,
-			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true) || ')' ORDER BY n)
+			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true)
+					/* Which the text leaves out. */
+					|| coalesce((SELECT format(' COLLATE %I.%I', s.nspname, l.collname)
+								 FROM pg_collation AS l JOIN pg_namespace AS s ON s.oid = l.collnamespace
+								 WHERE l.oid = i.indcollation[n - 1] AND l.oid IS DISTINCT FROM (
+									SELECT a.attcollation FROM pg_attribute AS a
+									WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])), '')
+					|| ')' ORDER BY n)
 			 FROM generate_series(1, i.indnkeyatts) AS n),
 			(SELECT array_agg(a.amopopr ORDER BY k.n)
 			 FROM unnest(i.indclass) WITH ORDINALITY AS k (opclass, n)
@@ -387,8 +394,11 @@ BEGIN
 	LOOP
 		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', find.source,
 			names ->> 'table', names ->> 'label', 'rows clash', find.count, find.example,
-			format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
-				   'snowflake_migrate.declare_policy', names ->> 'table', names ->> 'label'));
+			CASE WHEN EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+							  WHERE i.indrelid = (names ->> 'oid')::oid AND x.relname = names ->> 'label')
+				THEN format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
+							'snowflake_migrate.declare_policy', names ->> 'table', names ->> 'label')
+				ELSE 'Change these rows in the source: no policy can be declared for an index of one partition.' END);
 	END LOOP;
 END
 $$;

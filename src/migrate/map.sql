@@ -355,6 +355,69 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_keyless_clashes(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: rows of a table without a key that clash';
 
+/*
+ * Adds to the report which of one table's rows, as they become, refer by a foreign key to a row that neither the target
+ * has nor a source brings.  Where the value is a renumbered key, count_dangling() has looked.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_lost_references(run_ bigint, no_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
+	comes CONSTANT text := CASE names ->> 'kind' WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END;
+	fk record;
+	find record;
+BEGIN
+	FOR fk IN
+		SELECT c.conname, c.confrelid::regclass AS parent, p.no AS parent_no, p.kind AS parent_kind,
+			snowflake_migrate_internal.foreign_key_names(c.oid) AS names
+		FROM snowflake_migrate_internal.plan_tables AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
+			LEFT JOIN (snowflake_migrate_internal.plan_tables AS p
+					JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no))
+				ON p.run = run_ AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
+		WHERE t.run = run_ AND t.no = no_ AND c.conrelid = t.relation
+			AND NOT (p.kind IS NOT DISTINCT FROM 'id' AND cardinality(c.conkey) = 1
+					 AND c.confkey = (SELECT array_agg(a.attnum) FROM pg_attribute AS a
+									  WHERE a.attrelid = c.confrelid AND a.attname = p.key[1]))
+		GROUP BY c.oid, c.conname, c.confrelid, p.no, p.kind
+		ORDER BY c.conname
+	LOOP
+		FOR find IN EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT ({'sources'}::name[])[x.source] AS source, count(*) AS count,
+				string_agg(x.example, '; ') FILTER (WHERE x.n <= 3) AS example
+			FROM (
+				SELECT t."merge source", concat_ws(', ', {columns}),
+					row_number() OVER (PARTITION BY t."merge source" ORDER BY concat_ws(', ', {columns}))
+				FROM ({become}) AS t
+				WHERE {comes} AND {given}
+					AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same}){and_not_brought}
+			) AS x (source, example, n)
+			GROUP BY x.source
+			ORDER BY x.source
+		$query$, names || fk.names || jsonb_build_object(
+			'become', snowflake_migrate_internal.all_rows(run_, no_),
+			'comes', comes,
+			'and_not_brought', CASE WHEN fk.parent_no IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
+				' AND NOT EXISTS (SELECT FROM ({rows}) AS p WHERE {comes} AND {same})',
+				fk.names || jsonb_build_object(
+					'rows', snowflake_migrate_internal.all_rows(run_, fk.parent_no),
+					'comes', CASE fk.parent_kind WHEN 'none' THEN 'true'
+						ELSE 'p."merge action" IN (''c'', ''r'')' END)) END))
+		LOOP
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', find.source, names ->> 'table', fk.conname,
+				format('rows refer to rows of %s that are in neither the target nor a source', fk.parent),
+				find.count, find.example, 'Bring these rows into the target, or change what refers to them.');
+		END LOOP;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_lost_references(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: rows that refer to what nobody has';
+
 /* Whether any source has rows of a table. */
 CREATE FUNCTION snowflake_migrate_internal.has_rows(run_ bigint, no_ int) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -520,6 +583,7 @@ BEGIN
 	END IF;
 	IF snowflake_migrate_internal.has_rows(run_, no_) THEN
 		PERFORM snowflake_migrate_internal.find_violations(run_, no_);
+		PERFORM snowflake_migrate_internal.find_lost_references(run_, no_);
 	END IF;
 	INSERT INTO snowflake_migrate.report (run, severity, source, relation, object, problem, count, example)
 	SELECT run_, 'info', r.source, r.relation, r.constraint_name,

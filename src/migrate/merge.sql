@@ -377,7 +377,7 @@ BEGIN
 		EXECUTE format('SELECT %s(%I) FROM %s', CASE WHEN seq.ascending THEN 'max' ELSE 'min' END, seq.column_name,
 					   snowflake_migrate_internal.only(seq.relation)) INTO reached;
 		CONTINUE WHEN reached IS NULL;
-		IF NOT snowflake_migrate_internal.can_set(seq.sequence) THEN
+		IF NOT snowflake_migrate_internal.can_set(seq.sequence, seq.relation) THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, seq.relation::text, seq.column_name,
 				format('permission denied to set sequence %s past the merged values', seq.sequence),
 				NULL, reached::text,

@@ -286,8 +286,15 @@ AS $$
 	SELECT pg_describe_object('pg_class'::regclass, i.indexrelid, 0)
 	FROM pg_index AS i JOIN made AS c ON c.oid = i.indrelid
 	WHERE i.indexprs IS NOT NULL OR pg_get_expr(i.indpred, i.indrelid) <> '(action = ''c''::"char")'
+		/* What those of other kinds call may be in a type that is anybody's. */
+		OR (SELECT m.amname FROM pg_class AS x JOIN pg_am AS m ON m.oid = x.relam WHERE x.oid = i.indexrelid) <> 'btree'
 		OR EXISTS (SELECT FROM unnest(i.indclass) AS k (oid) JOIN pg_opclass AS o ON o.oid = k.oid
 					JOIN pg_roles AS r ON r.oid = o.opcowner WHERE NOT r.rolsuper)
+	UNION ALL
+	SELECT pg_describe_object('pg_cast'::regclass, k.oid, 0)
+	FROM made AS c
+		JOIN pg_type AS y ON y.oid = c.reltype
+		JOIN pg_cast AS k ON k.castsource IN (y.oid, y.typarray) OR k.casttarget IN (y.oid, y.typarray)
 	UNION ALL
 	SELECT pg_describe_object('pg_class'::regclass, h.inhrelid, 0)
 	FROM pg_inherits AS h LEFT JOIN made AS c ON c.oid = h.inhrelid LEFT JOIN made AS p ON p.oid = h.inhparent

@@ -64,11 +64,15 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_run(bigint, int, text)
 	IS 'for snowflake_migrate.rollback(): foreign keys that lead to the tables of a run';
 
-/* The same for the declared references of the tables of the run. */
+/*
+ * The same for the declared references of the tables of the run; or (of_keyless) for all references of its tables
+ * without a key, by the maps alone, as the rows that they lead to may be gone.
+ */
 CREATE FUNCTION snowflake_migrate_internal.declared_references_to_run(
 	run_ bigint,
 	parent_no int,
 	of_map text,
+	of_keyless boolean,
 	OUT child regclass,
 	OUT object text,
 	OUT refers text) RETURNS SETOF record
@@ -99,10 +103,11 @@ AS $$
 		JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.no = r.no
 		JOIN pg_class AS c ON c.oid = k.relation
 		JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attname = r.name
-	WHERE r.run = run_ AND r.declared AND (parent_no IS NULL OR r.referenced = parent_no)
+	WHERE r.run = run_ AND (parent_no IS NULL OR r.referenced = parent_no)
+		AND CASE WHEN of_keyless THEN k.kind = 'none' ELSE r.declared END
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = r.referenced)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.declared_references_to_run(bigint, int, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.declared_references_to_run(bigint, int, text, boolean)
 	IS 'for snowflake_migrate.rollback(): declared references that lead to the tables of a run';
 
 /*
@@ -144,12 +149,41 @@ AS $$
 		JOIN (
 			SELECT * FROM snowflake_migrate_internal.foreign_keys_to_run(run_, NULL, NULL)
 			UNION ALL
-			SELECT * FROM snowflake_migrate_internal.declared_references_to_run(run_, NULL, NULL)
+			SELECT * FROM snowflake_migrate_internal.declared_references_to_run(run_, NULL, NULL, true)
 		) AS f ON f.child = t.relation
 	WHERE t.run = run_ AND t.no = no_ AND t.kind = 'none'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.keyless_rows(bigint, int)
 	IS 'for snowflake_migrate.rollback(): the rows of a run in a table without a key';
+
+/* As foreign_keys_to_run(), for those that lead to other columns of its tables without a key. */
+CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to_keyless(
+	run_ bigint,
+	parent_no int,
+	OUT child regclass,
+	OUT object text,
+	OUT refers text) RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass, f.conname,
+		snowflake_migrate_internal.fill($query$
+				JOIN {target} AS p ON ({parent_values}) = ({child_values}) AND (p.tableoid, p.ctid) IN ({rows})
+			$query$, snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object('rows', k.rows)
+				|| to_jsonb(v))
+	FROM snowflake_migrate_internal.plan_tables AS t
+		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.keyless_rows(run_, t.no)) AS k (rows)
+		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
+			AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = t.relation
+		CROSS JOIN LATERAL (
+			SELECT string_agg(format('x.%I', a.attname), ', ' ORDER BY c.n) AS child_values,
+				string_agg(format('p.%I', b.attname), ', ' ORDER BY c.n) AS parent_values
+			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS c (attnum, parent_attnum, n)
+				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
+				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS v
+	WHERE t.run = run_ AND t.kind = 'none' AND k.rows IS NOT NULL AND (parent_no IS NULL OR t.no = parent_no)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_keyless(bigint, int)
+	IS 'for snowflake_migrate.rollback(): foreign keys that lead to tables without a key';
 
 /* How many rows that a run brought into a table without a key nothing tells from others. */
 CREATE FUNCTION snowflake_migrate_internal.untold_rows(run_ bigint, no_ int) RETURNS bigint
@@ -162,7 +196,8 @@ DECLARE
 	told bigint := 0;
 BEGIN
 	IF rows IS NOT NULL THEN
-		EXECUTE format('SELECT count(*) FROM (%s) AS r', rows) INTO told;
+		/* A row may refer to several. */
+		EXECUTE format('SELECT count(*) FROM (SELECT DISTINCT * FROM (%s) AS r) AS r', rows) INTO told;
 	END IF;
 	RETURN (SELECT sum(s.rows_done) - told FROM snowflake_migrate_internal.plan_sources AS s
 			WHERE s.run = run_ AND s.no = no_);
@@ -188,7 +223,9 @@ BEGIN
 	FOR ref IN
 		SELECT * FROM snowflake_migrate_internal.foreign_keys_to_run(run_, parent_no, of_map)
 		UNION ALL
-		SELECT * FROM snowflake_migrate_internal.declared_references_to_run(run_, parent_no, of_map)
+		SELECT * FROM snowflake_migrate_internal.declared_references_to_run(run_, parent_no, of_map, false)
+		UNION ALL
+		SELECT * FROM snowflake_migrate_internal.foreign_keys_to_keyless(run_, parent_no)
 	LOOP
 		/* A row may refer to several. */
 		EXECUTE snowflake_migrate_internal.fill($query$
@@ -271,12 +308,13 @@ BEGIN
 			DETAIL = problems,
 			HINT = 'Grant these rights to the role.';
 	END IF;
+	/* Where more rows than were copied look like the merge's, triggers wrote some. */
 	SELECT string_agg(format('Table %s has no key by which %s rows of the merge could be told from others.', p.relation,
-							 u.rows), E'\n' ORDER BY p.no)
+							 CASE WHEN u.rows > 0 THEN u.rows::text ELSE 'all' END), E'\n' ORDER BY p.no)
 		INTO problems
 		FROM snowflake_migrate_internal.plan_tables AS p
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.untold_rows(run_, p.no)) AS u (rows)
-		WHERE p.run = run_ AND p.kind = 'none' AND u.rows > 0;
+		WHERE p.run = run_ AND p.kind = 'none' AND u.rows <> 0;
 	IF problems IS NOT NULL AND NOT force THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('cannot roll back all of merge %s', run_),
@@ -475,6 +513,13 @@ BEGIN
 		/* Those of all sources. */
 		rows := snowflake_migrate_internal.keyless_rows(run_, no_);
 		IF rows IS NOT NULL THEN
+			IF EXISTS (SELECT FROM snowflake_migrate_internal.foreign_keys_to_keyless(run_, no_)) THEN
+				/* Who refers to one of them has committed, and is seen, or waits. */
+				EXECUTE snowflake_migrate_internal.fill(
+					'SELECT FROM {target} AS t WHERE (t.tableoid, t.ctid) IN ({rows}) FOR UPDATE',
+					names || jsonb_build_object('rows', rows));
+				PERFORM snowflake_migrate_internal.refuse_newer(run_, no_, 'true');
+			END IF;
 			EXECUTE snowflake_migrate_internal.fill('DELETE FROM {target} AS t WHERE (t.tableoid, t.ctid) IN ({rows})',
 				names || jsonb_build_object('rows', rows));
 			GET DIAGNOSTICS deleted = ROW_COUNT;

@@ -30,6 +30,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.cast_traits(oid, int)
 	IS 'for snowflake_migrate_internal.cast(): a type as it is cast';
 
+/* The attributes of a composite type, in order: a value's text has no more than their order. */
+CREATE FUNCTION snowflake_migrate_internal.attributes(type oid) RETURNS name[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT ARRAY(
+		SELECT a.attname
+		FROM pg_type AS y JOIN pg_attribute AS a ON a.attrelid = y.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+		WHERE y.oid = type
+		ORDER BY a.attnum)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.attributes(oid)
+	IS 'for snowflake_migrate_internal.cast(): the attributes of a composite type';
+
 /*
  * What has to follow a value of one type so that it becomes one of another without a loss; null where nothing does
  * that.  Types that both schemas have under one name (enums, composite types, arrays of them) go by their text.
@@ -48,7 +61,11 @@ BEGIN
 	END IF;
 	f := snowflake_migrate_internal.cast_traits(from_type, from_typmod);
 	t := snowflake_migrate_internal.cast_traits(to_type, to_typmod);
-	IF f.base = t.base THEN
+	/* A value that is cast to a domain is cut to its length. */
+	IF to_type <> t.base AND t.base IN ('varchar'::regtype, 'bpchar'::regtype) AND t.base_typmod <> -1
+		AND NOT (f.base = t.base AND f.base_typmod BETWEEN 0 AND t.base_typmod) THEN
+		RETURN NULL;
+	ELSIF f.base = t.base THEN
 		/* A length that is too great is an error when the row is stored; digits would be lost. */
 		IF t.base_typmod <> -1 AND t.base <> 'varchar'::regtype AND f.base_typmod <> t.base_typmod
 			AND NOT (t.base IN ('bpchar'::regtype, 'varbit'::regtype)
@@ -64,7 +81,13 @@ BEGIN
 			AND (t.base_typmod = -1 OR t.base = 'varchar'::regtype)
 		OR t.category = 'S' AND t.base IN ('text'::regtype, 'varchar'::regtype) AND f.category = 'S' THEN
 		RETURN '::' || target;
-	ELSIF f.of = t.of AND f.of IN ('e', 'c', 'd') AND f.name = t.name THEN
+	ELSIF f.of = t.of AND f.of IN ('e', 'c') AND f.name = t.name
+		AND snowflake_migrate_internal.attributes(coalesce(f.element, f.base))
+			= snowflake_migrate_internal.attributes(coalesce(t.element, t.base)) THEN
+		RETURN '::text::' || target;
+	/* Domains over such types. */
+	ELSIF from_type <> f.base AND to_type <> t.base AND f.name = t.name
+		AND snowflake_migrate_internal.cast(f.base, f.base_typmod, t.base, t.base_typmod) LIKE '::text::%' THEN
 		RETURN '::text::' || target;
 	END IF;
 	RETURN NULL;

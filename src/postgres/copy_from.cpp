@@ -63,7 +63,8 @@ may_be_inlined(Oid function, void *)
 		return true;
 
 	HeapTuple	row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	bool		is_in_c = HeapTupleIsValid(row) && reinterpret_cast<Form_pg_proc>(GETSTRUCT(row))->prolang == INTERNALlanguageId;
+	bool		is_in_c =
+		HeapTupleIsValid(row) && reinterpret_cast<Form_pg_proc>(GETSTRUCT(row))->prolang == INTERNALlanguageId;
 
 	if (HeapTupleIsValid(row))
 		ReleaseSysCache(row);

@@ -641,6 +641,11 @@ my %target_plants = (
 );
 my %source_plants = (
 	'index of a source' => 'CREATE INDEX ON west.heroes ((mallory.good()))',
+	# What the check reads to find ids: documents, kinds of ids.
+	'index of a source with documents' => q{ALTER TABLE realm.heroes ADD doc jsonb; ALTER TABLE west.heroes ADD doc jsonb; UPDATE west.heroes SET doc = '{"item_id": 1}';
+		CREATE INDEX ON west.heroes (id) WHERE mallory.good()},
+	'index of a source with kinds of ids' => q{ALTER TABLE realm.heroes ADD owner_type text, ADD owner_id bigint; ALTER TABLE west.heroes ADD owner_type text, ADD owner_id bigint;
+		UPDATE west.heroes SET owner_type = 'item', owner_id = 1; CREATE INDEX ON west.heroes (id) WHERE mallory.good()},
 	'view as a source' => 'ALTER TABLE west.items DROP CONSTRAINT items_hero_fkey; ALTER TABLE west.heroes RENAME TO really;
 		CREATE VIEW west.heroes AS SELECT id, name, rank FROM west.really WHERE mallory.deed()',
 	'domain of a source' => 'ALTER TABLE west.heroes ALTER rank TYPE mallory.number',
