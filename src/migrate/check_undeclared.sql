@@ -109,8 +109,8 @@ AS $$
 			CROSS JOIN LATERAL (SELECT replace(snowflake_migrate_internal.word(k.attname), '_', '')) AS g (word)
 		 WHERE w.stem IS NOT NULL AND k.attname <> c.attname
 			AND (coalesce(b.typcategory, d.typcategory) IN ('S', 'E')
-					AND g.word IN (SELECT replace(w.stem, '_', '') || e.ending
-								   FROM unnest('{type,kind,class,table,model,entity}'::text[]) AS e (ending))
+					AND g.word ~ '.(type|kind|class|table|model|entity)$'
+					AND regexp_replace(g.word, '(type|kind|class|table|model|entity)$', '') = replace(w.stem, '_', '')
 				 /* As Django has them. */
 				 OR w.stem = 'object' AND g.word = 'contenttypeid')
 		 ORDER BY k.attnum LIMIT 1)
