@@ -111,6 +111,13 @@ INSERT INTO a.logs SELECT g, CASE g WHEN 1 THEN '0' WHEN 2 THEN 'none' ELSE g::t
 SELECT snowflake_migrate.declare_reference('t.logs', 'doc', 't.items', path => '$.item_id', dangling => 'keep');
 SELECT severity, object, problem, example FROM problems();
 
+-- numbers that may mean something: nobody, the system
+SELECT forget();
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE a.players (id int PRIMARY KEY, name text);
+INSERT INTO a.players VALUES (-1, 'system'), (0, 'nobody'), (1, 'Ada');
+SELECT * FROM problems();
+
 -- taken back: rows of a table without a key that others refer to, that refer to several, that are in a cycle
 SELECT forget();
 CREATE TABLE t.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

@@ -572,13 +572,15 @@ BEGIN
 			MESSAGE = format('there are %s relations and %s columns', cardinality(relations), cardinality(columns));
 	END IF;
 	total := cardinality(relations);
-	WHILE first <= total LOOP
+	LOOP
+		/* Until the next COMMIT. */
 		PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+		EXIT WHEN first > total;
 		PERFORM FROM snowflake_migrate.adopt(
 			relations[first : first + part_size - 1], columns[first : first + part_size - 1]);
 		RAISE NOTICE '% of % keys are adopted', least(first + part_size - 1, total), total;
-		COMMIT;
 		first := first + part_size;
+		COMMIT;
 	END LOOP;
 END
 $$;

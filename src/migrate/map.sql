@@ -380,6 +380,8 @@ BEGIN
 					JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no))
 				ON p.run = run_ AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
 		WHERE t.run = run_ AND t.no = no_ AND c.conrelid = t.relation
+			/* A right that is missing is in the report. */
+			AND snowflake_migrate_internal.can_read(coalesce(pg_partition_root(c.confrelid), c.confrelid))
 			AND NOT (p.kind IS NOT DISTINCT FROM 'id' AND cardinality(c.conkey) = 1
 					 AND c.confkey = (SELECT array_agg(a.attnum) FROM pg_attribute AS a
 									  WHERE a.attrelid = c.confrelid AND a.attname = p.key[1]))
@@ -563,6 +565,31 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_matched(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: rows that are there already';
 
+/* Adds to the report which keys of one table of one source may mean something by themselves: numbers below 1. */
+CREATE FUNCTION snowflake_migrate_internal.find_low_keys(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_);
+	found bigint;
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*), min(m.o1)::text FROM {map} AS m WHERE m.o1 < 1 AND m.source = {source} AND m.action = 'c'
+	$query$, names) INTO found, example;
+	IF found > 0 THEN
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning',
+			(SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_), names ->> 'table',
+			names ->> 'first_key', 'keys below 1 get new ones, as all others do', found, example,
+			'If they mean something to the application, put a view without these rows in the place of the table, and '
+				'declare references to it with dangling => ''keep''.');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: keys that may mean something by themselves';
+
 /* What is left to do for one table when it is known which of its rows clash, and what is reported of it. */
 CREATE FUNCTION snowflake_migrate_internal.finish_map(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -606,6 +633,9 @@ BEGIN
 	LOOP
 		IF plan.mode IN ('match', 'same_id') THEN
 			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source.source);
+		END IF;
+		IF plan.kind = 'id' THEN
+			PERFORM snowflake_migrate_internal.find_low_keys(run_, no_, source.source);
 		END IF;
 		EXECUTE snowflake_migrate_internal.fill(CASE plan.kind
 				WHEN 'none' THEN 'SELECT count(*) FROM {source_table}'

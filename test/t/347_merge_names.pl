@@ -171,7 +171,7 @@ sub outcome
 		push @outcome, 'audit: ' . $sql->('audit', 'SELECT node, ids, first_id, last_id, remark FROM «ids».snowflake_audit(⟦realm.heroes⟧, ‹hero_id›)');
 		$rows->('adopted');
 		# Which columns look as if they held ids depends on their names.
-		my $guess = q{'hold ids|reference to'};
+		my $guess = q{'hold ids|reference to|may refer to column'};
 
 		push @outcome, 'check: ' . $sql->('check', qq{CREATE TEMP TABLE c AS SELECT * FROM snowflake_migrate.check(ARRAY[‹west›]::name[], ‹realm›);
 			SELECT severity, count(*), sum(count) FROM c WHERE problem !~ $guess GROUP BY 1 ORDER BY 1; SELECT problem, example FROM c WHERE severity = 'error'});
