@@ -83,6 +83,14 @@ SELECT * FROM problems();
 SELECT snowflake_migrate.declare_policy('t.p', 'p_name', 'suffix', '.x');
 CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT name FROM t.p ORDER BY name COLLATE "C";
+-- so of an exclusion constraint
+SELECT forget();
+CREATE COLLATION o.any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, CONSTRAINT p_name EXCLUDE USING btree (name COLLATE o.any_case WITH =));
+CREATE TABLE a.p AS TABLE t.p;
+INSERT INTO t.p (name) VALUES ('Arthur');
+INSERT INTO a.p VALUES (1, 'ARTHUR'), (2, 'b');
+SELECT * FROM problems();
 
 -- columns that a policy can't change; modes that need a key
 SELECT forget();

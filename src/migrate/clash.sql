@@ -7,6 +7,26 @@
  */
 
 /*
+ * What column n of an index is about, as an expression over its table's columns, compared as the index does.
+ */
+CREATE FUNCTION snowflake_migrate_internal.index_expression(index_ oid, n int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT '(' || pg_get_indexdef(index_, n, true)
+			/* Which the text leaves out. */
+			|| coalesce((SELECT format(' COLLATE %I.%I', s.nspname, l.collname)
+						 FROM pg_collation AS l JOIN pg_namespace AS s ON s.oid = l.collnamespace
+						 WHERE l.oid = i.indcollation[n - 1] AND l.oid IS DISTINCT FROM (
+							SELECT a.attcollation FROM pg_attribute AS a
+							WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])), '')
+			|| ')'
+	FROM pg_index AS i
+	WHERE i.indexrelid = index_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.index_expression(oid, int)
+	IS 'for snowflake_migrate.merge()''s own use: what a column of an index is about';
+
+/*
  * A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are
  * in it.
  */
@@ -30,14 +50,7 @@ BEGIN
 	RETURN QUERY
 	SELECT u.* FROM (
 		SELECT x.relname,
-			(SELECT array_agg('(' || pg_get_indexdef(i.indexrelid, n, true)
-					/* Which the text leaves out. */
-					|| coalesce((SELECT format(' COLLATE %I.%I', s.nspname, l.collname)
-								 FROM pg_collation AS l JOIN pg_namespace AS s ON s.oid = l.collnamespace
-								 WHERE l.oid = i.indcollation[n - 1] AND l.oid IS DISTINCT FROM (
-									SELECT a.attcollation FROM pg_attribute AS a
-									WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])), '')
-					|| ')' ORDER BY n)
+			(SELECT array_agg(snowflake_migrate_internal.index_expression(i.indexrelid, n) ORDER BY n)
 			 FROM generate_series(1, i.indnkeyatts) AS n),
 			(SELECT array_agg(a.amopopr ORDER BY k.n)
 			 FROM unnest(i.indclass) WITH ORDINALITY AS k (opclass, n)
@@ -241,6 +254,40 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_clashes(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the rows that clash in a unique constraint';
 
+/*
+ * Adds an error to the report for each source that has any of the rows, with how many and which; rows is a query for
+ * source (its place in the list), example, and place (the first three are told).
+ */
+CREATE FUNCTION snowflake_migrate_internal.report_rows(
+	names jsonb,
+	rows text,
+	object text,
+	problem text,
+	advice text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	source name;
+	found bigint;
+	example text;
+BEGIN
+	FOR source, found, example IN EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT ({'sources'}::name[])[x.source], count(*),
+			string_agg(x.example, '; ' ORDER BY x.place) FILTER (WHERE x.place <= 3)
+		FROM ({rows}) AS x (source, example, place)
+		GROUP BY x.source
+		ORDER BY x.source
+	$query$, names || jsonb_build_object('rows', rows))
+	LOOP
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', source,
+			names ->> 'table', object, problem, found, example, advice);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.report_rows(jsonb, text, text, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: adds an error about rows to the report, for each source';
+
 /* Adds an error about one unique constraint to the report. */
 CREATE FUNCTION snowflake_migrate_internal.report_constraint(
 	names jsonb,
@@ -374,33 +421,19 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_clashing(jsonb)
 
 /* Without a policy, and where new ids did not help: the merge is refused. */
 CREATE FUNCTION snowflake_migrate_internal.policy_error(names jsonb) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-DECLARE
-	find record;
-BEGIN
-	FOR find IN EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT ({'sources'}::name[])[x.source] AS source, count(*) AS count,
-			string_agg(x.example, '; ' ORDER BY x.n) FILTER (WHERE x.n <= 3) AS example
-		FROM (
-			SELECT c.source, row_number() OVER (PARTITION BY c.source ORDER BY {c.o#}) AS n,
-				concat_ws(', ', {c.e#}) AS example
+	SELECT snowflake_migrate_internal.report_rows(names,
+		snowflake_migrate_internal.fill($query$
+			SELECT c.source, concat_ws(', ', {c.e#}), row_number() OVER (PARTITION BY c.source ORDER BY {c.o#})
 			FROM pg_temp.snowflake_merge_clash AS c
-		) AS x
-		GROUP BY x.source
-		ORDER BY x.source
-	$query$, names)
-	LOOP
-		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', find.source,
-			names ->> 'table', names ->> 'label', 'rows clash', find.count, find.example,
-			CASE WHEN EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-							  WHERE i.indrelid = (names ->> 'oid')::oid AND x.relname = names ->> 'label')
-				THEN format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
-							'snowflake_migrate.declare_policy', names ->> 'table', names ->> 'label')
-				ELSE 'Change these rows in the source: no policy can be declared for an index of one partition.' END);
-	END LOOP;
-END
+		$query$, names),
+		names ->> 'label', 'rows clash',
+		CASE WHEN EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+						  WHERE i.indrelid = (names ->> 'oid')::oid AND x.relname = names ->> 'label')
+			THEN format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
+						'snowflake_migrate.declare_policy', names ->> 'table', names ->> 'label')
+			ELSE 'Change these rows in the source: no policy can be declared for an index of one partition.' END)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.policy_error(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: rows clash';

@@ -242,11 +242,11 @@ BEGIN
 				'target', snowflake_migrate_internal.only(r.oid),
 				'name', r.relname,
 				'indexed', coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
-				'values', (SELECT string_agg(format('(%s) AS "merge e%s"', pg_get_indexdef(c.conindid, n, true), n),
-											 ', ')
+				'values', (SELECT string_agg(format('%s AS "merge e%s"',
+									snowflake_migrate_internal.index_expression(c.conindid, n), n), ', ')
 						   FROM generate_subscripts(c.conexclop, 1) AS n),
 				'same', (SELECT string_agg(snowflake_migrate_internal.compared(o.operator, format('t."merge e%s"', o.n),
-												'(' || pg_get_indexdef(c.conindid, o.n::int, true) || ')'), ' AND ')
+												snowflake_migrate_internal.index_expression(c.conindid, o.n::int)), ' AND ')
 						 FROM unnest(c.conexclop) WITH ORDINALITY AS o (operator, n)))),
 		'rows clash with the target''s in the exclusion constraint',
 		'Change these rows in the source, or put a view that leaves them out in its place.'
@@ -278,12 +278,9 @@ DECLARE
 	plan record;
 	names jsonb;
 	con record;
-	find record;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'become', snowflake_migrate_internal.all_rows(run_, no_),
-		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END);
+	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_));
 	IF (SELECT count(*) > 1 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, plan.relation::text, c.conname,
 				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL,
@@ -291,22 +288,14 @@ BEGIN
 			FROM pg_constraint AS c WHERE c.conrelid = plan.relation AND c.contype = 'x';
 	END IF;
 	FOR con IN SELECT v.* FROM snowflake_migrate_internal.violations(plan.relation) AS v LOOP
-		FOR find IN EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT ({'sources'}::name[])[x.source] AS source, count(*) AS count,
-				string_agg(x.example, '; ') FILTER (WHERE x.n <= 3) AS example
-			FROM (
-				SELECT q.*, row_number() OVER (PARTITION BY q.source ORDER BY q.example) AS n
+		PERFORM snowflake_migrate_internal.report_rows(names,
+			snowflake_migrate_internal.fill($query$
+				SELECT q.*, row_number() OVER (PARTITION BY q.source ORDER BY q.example)
 				FROM (
 					SELECT "merge source", {"merge o#"::text} FROM ({become}) AS {"name"} WHERE {comes} AND ({violated})
 				) AS q (source, example)
-			) AS x
-			GROUP BY x.source
-			ORDER BY x.source
-		$query$, names || jsonb_build_object('violated', con.violated))
-		LOOP
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', find.source, plan.relation::text, con.label,
-				con.problem, find.count, find.example, con.advice);
-		END LOOP;
+			$query$, names || jsonb_build_object('violated', con.violated)),
+			con.label, con.problem, con.advice);
 	END LOOP;
 END
 $$;
@@ -366,54 +355,40 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
-	comes CONSTANT text := CASE names ->> 'kind' WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END;
 	fk record;
-	find record;
 BEGIN
 	FOR fk IN
-		SELECT c.conname, c.confrelid::regclass AS parent, p.no AS parent_no, p.kind AS parent_kind,
+		SELECT c.conname, c.confrelid::regclass AS parent, p.no AS parent_no,
 			snowflake_migrate_internal.foreign_key_names(c.oid) AS names
 		FROM snowflake_migrate_internal.plan_tables AS t
-			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
-			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
+			JOIN pg_constraint AS c ON c.conrelid = t.relation AND c.contype = 'f' AND c.conparentid = 0
 			LEFT JOIN (snowflake_migrate_internal.plan_tables AS p
 					JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no))
 				ON p.run = run_ AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
-		WHERE t.run = run_ AND t.no = no_ AND c.conrelid = t.relation
+		WHERE t.run = run_ AND t.no = no_
 			/* A right that is missing is in the report. */
 			AND snowflake_migrate_internal.can_read(coalesce(pg_partition_root(c.confrelid), c.confrelid))
 			AND NOT (p.kind IS NOT DISTINCT FROM 'id' AND cardinality(c.conkey) = 1
 					 AND c.confkey = (SELECT array_agg(a.attnum) FROM pg_attribute AS a
 									  WHERE a.attrelid = c.confrelid AND a.attname = p.key[1]))
-		GROUP BY c.oid, c.conname, c.confrelid, p.no, p.kind
+		GROUP BY c.oid, c.conname, c.confrelid, p.no
 		ORDER BY c.conname
 	LOOP
-		FOR find IN EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT ({'sources'}::name[])[x.source] AS source, count(*) AS count,
-				string_agg(x.example, '; ') FILTER (WHERE x.n <= 3) AS example
-			FROM (
+		PERFORM snowflake_migrate_internal.report_rows(names,
+			snowflake_migrate_internal.fill($query$
 				SELECT t."merge source", concat_ws(', ', {columns}),
 					row_number() OVER (PARTITION BY t."merge source" ORDER BY concat_ws(', ', {columns}))
 				FROM ({become}) AS t
 				WHERE {comes} AND {given}
 					AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same}){and_not_brought}
-			) AS x (source, example, n)
-			GROUP BY x.source
-			ORDER BY x.source
-		$query$, names || fk.names || jsonb_build_object(
-			'become', snowflake_migrate_internal.all_rows(run_, no_),
-			'comes', comes,
-			'and_not_brought', CASE WHEN fk.parent_no IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
-				' AND NOT EXISTS (SELECT FROM ({rows}) AS p WHERE {comes} AND {same})',
-				fk.names || jsonb_build_object(
-					'rows', snowflake_migrate_internal.all_rows(run_, fk.parent_no),
-					'comes', CASE fk.parent_kind WHEN 'none' THEN 'true'
-						ELSE 'p."merge action" IN (''c'', ''r'')' END)) END))
-		LOOP
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', find.source, names ->> 'table', fk.conname,
-				format('rows refer to rows of %s that are in neither the target nor a source', fk.parent),
-				find.count, find.example, 'Bring these rows into the target, or change what refers to them.');
-		END LOOP;
+			$query$, names || fk.names || jsonb_build_object(
+				'become', snowflake_migrate_internal.all_rows(run_, no_),
+				'and_not_brought', CASE WHEN fk.parent_no IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
+					' AND NOT EXISTS (SELECT FROM (SELECT * FROM ({rows}) AS p WHERE {comes}) AS p WHERE {same})',
+					fk.names || snowflake_migrate_internal.names(run_, fk.parent_no) || jsonb_build_object(
+						'rows', snowflake_migrate_internal.all_rows(run_, fk.parent_no))) END)),
+			fk.conname, format('rows refer to rows of %s that are in neither the target nor a source', fk.parent),
+			'Bring these rows into the target, or change what refers to them.');
 	END LOOP;
 END
 $$;
@@ -431,7 +406,7 @@ DECLARE
 	found boolean;
 BEGIN
 	FOR read IN
-		SELECT CASE t.kind WHEN 'none' THEN snowflake_migrate_internal.only(s.relation)
+		SELECT DISTINCT CASE t.kind WHEN 'none' THEN snowflake_migrate_internal.only(s.relation)
 				ELSE snowflake_migrate_internal.relation(run_, 'map_' || no_) END
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
@@ -590,8 +565,11 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: keys that may mean something by themselves';
 
-/* What is left to do for one table when it is known which of its rows clash, and what is reported of it. */
-CREATE FUNCTION snowflake_migrate_internal.finish_map(run_ bigint, no_ int) RETURNS void
+/*
+ * What is left to do for one table when it is known which of its rows clash, and what is reported of it; is_filled:
+ * whether any source has rows of it.
+ */
+CREATE FUNCTION snowflake_migrate_internal.finish_map(run_ bigint, no_ int, is_filled boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -605,10 +583,10 @@ BEGIN
 	IF plan.kind <> 'none' THEN
 		PERFORM snowflake_migrate_internal.record_policies(run_, no_)
 			WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
-	ELSIF EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
+	ELSIF is_filled THEN
 		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_);
 	END IF;
-	IF snowflake_migrate_internal.has_rows(run_, no_) THEN
+	IF is_filled THEN
 		PERFORM snowflake_migrate_internal.find_violations(run_, no_);
 		PERFORM snowflake_migrate_internal.find_lost_references(run_, no_);
 	END IF;
@@ -647,7 +625,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.finish_map(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.finish_map(bigint, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: completes the map of a table';
 
 /*
@@ -692,7 +670,7 @@ BEGIN
 		EXIT WHEN NOT changed;
 	END LOOP;
 	FOREACH table_no IN ARRAY tables LOOP
-		PERFORM snowflake_migrate_internal.finish_map(run_, table_no);
+		PERFORM snowflake_migrate_internal.finish_map(run_, table_no, table_no = ANY (filled));
 	END LOOP;
 END
 $$;

@@ -138,6 +138,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
  * What the queries for one table of a run have in common:
  *
  *     kind       id: its key is renumbered; key: it has one all the same; none
+ *     comes      whether a row of all_rows() gets into the target
  *     table      the table of the target, by its name: to be written to, or (as a literal) for the report
  *     target     the same, to be read
  *     name       its name without a schema, under which expressions of indexes and constraints know its columns
@@ -157,6 +158,7 @@ BEGIN
 			'no', no_,
 			'oid', t.relation::oid,
 			'kind', t.kind,
+			'comes', CASE t.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'')' END,
 			'table', t.relation::text,
 			'target', snowflake_migrate_internal.only(t.relation),
 			'name', c.relname,

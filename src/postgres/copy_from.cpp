@@ -36,7 +36,7 @@ constexpr const char *twin_name = "nextval_in_copy";
 constexpr CoercionForm twin_form = COERCE_IMPLICIT_CAST;
 
 bool
-is_nextval(Oid function)
+is_nextval(Oid function, void * = nullptr)
 {
 	Oid			support = get_func_support(function);
 	FmgrInfo	info;
@@ -45,12 +45,6 @@ is_nextval(Oid function)
 		return false;
 	fmgr_info(support, &info);
 	return info.fn_addr == snowflake_nextval_support;
-}
-
-bool
-is_nextval(Oid function, void *)
-{
-	return is_nextval(function);
 }
 
 /* Whether the planner can put a function's body in the place of a call: none but the built-in ones in C is certain. */
