@@ -97,8 +97,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
 /*
  * Expressions that a run reads anew, as text: it looks for their functions and operators by name, and another role
  * could have created one of the same name that fits as well.  Where each is given its very types it is found alone;
- * what is cast by itself on the way, or takes any type, another could fit better.  No lock is against that.
- * given_columns: as run_columns() has them.
+ * what is cast by itself on the way, or takes any type, another could fit better.  No lock is against that.  That its
+ * schema is not renamed, lock_schemas() sees to, where the caller can.  given_columns: as run_columns() has them.
  */
 CREATE FUNCTION snowflake_migrate_internal.overloads(
 	run_ bigint,
@@ -128,7 +128,7 @@ AS $$
 		SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
 		FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
 		WHERE d.adrelid IN (SELECT m.oid FROM merged AS m)
-			AND (a.attgenerated <> '' OR (d.adrelid, a.attname) 
+			AND (a.attgenerated <> '' OR (d.adrelid, a.attname)
 				NOT IN (SELECT g.relation, g.name FROM unnest(given_columns) AS g))
 		UNION ALL
 		SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
@@ -143,24 +143,30 @@ AS $$
 	/* COERCE_IMPLICIT_CAST is 2. */
 	found AS MATERIALIZED (
 		SELECT e.relation, e.classid, e.objid, d.refclassid, d.refobjid,
-			coalesce(p.pronamespace, o.oprnamespace) AS schema
+			coalesce(p.pronamespace, o.oprnamespace) AS schema, v.is_vague
 		FROM expression AS e
 			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.objsubid = 0
 			LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
 			LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
-		WHERE (p.oid IS NOT NULL OR o.oid IS NOT NULL)
-			AND (e.tree ~ E':[a-z_]*format 2\\M|[{]NAMEDARGEXPR ' OR p.provariadic <> 0
-				 OR EXISTS (SELECT FROM pg_type AS y
-							WHERE y.typtype IN ('p', 'd', 'c')
-								AND (y.oid = ANY (p.proargtypes) OR y.oid IN (o.oprleft, o.oprright))))
+			CROSS JOIN LATERAL (
+				SELECT e.tree ~ E':[a-z_]*format 2\\M|[{]NAMEDARGEXPR ' OR coalesce(p.provariadic, 0) <> 0
+					OR EXISTS (SELECT FROM pg_type AS y
+							   WHERE y.typtype IN ('p', 'd', 'c')
+								   AND (y.oid = ANY (p.proargtypes) OR y.oid IN (o.oprleft, o.oprright)))
+				) AS v (is_vague)
+		WHERE p.oid IS NOT NULL OR o.oid IS NOT NULL
 	),
-	creator AS MATERIALIZED (
-		SELECT s.schema, snowflake_internal.other_creator(s.schema) AS role
-		FROM (SELECT DISTINCT f.schema FROM found AS f) AS s
+	/* In a schema of the same name, anything fits. */
+	planter AS MATERIALIZED (
+		SELECT s.schema, s.is_vague,
+			coalesce(CASE WHEN s.is_vague THEN snowflake_internal.other_creator(s.schema) END,
+					 CASE WHEN c.is_superuser AND NOT snowflake_internal.can_lock_schemas()
+						THEN snowflake_internal.other_renamer(s.schema, c.other_roles) END) AS role
+		FROM (SELECT DISTINCT f.schema, f.is_vague FROM found AS f) AS s CROSS JOIN caller AS c
 	),
 	named AS (
-		SELECT f.relation, f.classid, f.objid, f.refclassid, f.refobjid, c.role
-		FROM found AS f JOIN creator AS c USING (schema)
+		SELECT f.relation, f.classid, f.objid, f.refclassid, f.refobjid, p.role
+		FROM found AS f JOIN planter AS p USING (schema, is_vague)
 		UNION
 		/* Its owner can add casts, which is no news to who is no superuser. */
 		SELECT e.relation, e.classid, e.objid, 'pg_type'::regclass, y.oid, y.typowner
@@ -174,7 +180,7 @@ AS $$
 	SELECT n.relation::regclass, pg_describe_object(n.classid, n.objid, 0),
 		format('code of role %s would run with the rights of role %s if it took the place of %s',
 			   n.role::regrole, s.role, pg_describe_object(n.refclassid, n.refobjid, 0)),
-		format('Let no other role create in the schema of the function or operator, nor own the type%s.',
+		format('Let no other role create in the schema of the function or operator, nor own it or the type%s.',
 			   CASE WHEN s.is_superuser THEN '; or connect as a role that is no superuser' ELSE '' END)
 	FROM named AS n CROSS JOIN caller AS s
 	WHERE n.role IS NOT NULL
@@ -182,6 +188,19 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.overloads(bigint, snowflake_internal.table_column[])
 	IS 'for snowflake_migrate.merge()''s own use: what another role''s code could take the place of';
+
+/* The schemas of others in which a run may look for functions and operators: they keep their names while it does. */
+CREATE FUNCTION snowflake_migrate_internal.lock_code_schemas() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_internal.lock_schemas(ARRAY(
+		SELECT n.oid
+		FROM unnest(snowflake_internal.other_roles()) AS o (oid) JOIN pg_namespace AS n ON n.nspowner = o.oid
+		WHERE EXISTS (SELECT FROM pg_proc AS p WHERE p.pronamespace = n.oid)
+			OR EXISTS (SELECT FROM pg_operator AS p WHERE p.oprnamespace = n.oid)))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.lock_code_schemas()
+	IS 'for snowflake_migrate.merge()''s own use: keeps the schemas of functions from being renamed';
 
 /*
  * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for
@@ -197,6 +216,7 @@ DECLARE
 	seen_read oid[];
 	seen_written oid[];
 BEGIN
+	PERFORM snowflake_migrate_internal.lock_code_schemas();
 	LOOP
 		SELECT r.read, r.written INTO relations FROM snowflake_migrate_internal.run_relations(run_) AS r;
 		EXIT WHEN relations.read = seen_read AND relations.written = seen_written;
@@ -231,6 +251,7 @@ DECLARE
 	seen_written oid[];
 	caller CONSTANT record := snowflake_internal.strongest_role();
 BEGIN
+	PERFORM snowflake_migrate_internal.lock_code_schemas();
 	LOOP
 		SELECT r.read || ARRAY(SELECT m.relation::oid FROM snowflake_migrate_internal.not_merged(run_) AS m ORDER BY 1)
 				AS read,

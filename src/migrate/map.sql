@@ -245,8 +245,9 @@ BEGIN
 				'values', (SELECT string_agg(format('%s AS "merge e%s"',
 									snowflake_migrate_internal.index_expression(c.conindid, n), n), ', ')
 						   FROM generate_subscripts(c.conexclop, 1) AS n),
-				'same', (SELECT string_agg(snowflake_migrate_internal.compared(o.operator, format('t."merge e%s"', o.n),
-												snowflake_migrate_internal.index_expression(c.conindid, o.n::int)), ' AND ')
+				'same', (SELECT string_agg(
+							snowflake_migrate_internal.compared(o.operator, format('t."merge e%s"', o.n),
+								snowflake_migrate_internal.index_expression(c.conindid, o.n::int)), ' AND ')
 						 FROM unnest(c.conexclop) WITH ORDINALITY AS o (operator, n)))),
 		'rows clash with the target''s in the exclusion constraint',
 		'Change these rows in the source, or put a view that leaves them out in its place.'
@@ -280,7 +281,8 @@ DECLARE
 	con record;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_));
+	names := snowflake_migrate_internal.names(run_, no_)
+		|| jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_));
 	IF (SELECT count(*) > 1 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, plan.relation::text, c.conname,
 				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL,

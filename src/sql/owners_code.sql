@@ -62,6 +62,31 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.other_creator(oid)
 	IS 'a role with less rights than the caller that may create in a schema';
 
+/*
+ * One of these roles, if there is any, that may rename a schema and put another in its place.
+ */
+CREATE FUNCTION snowflake_internal.other_renamer(schema oid, others oid[]) RETURNS oid
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT r.oid
+	FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = ANY (others)
+	WHERE n.oid = schema AND r.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, n.nspowner, 'USAGE')
+		AND has_database_privilege(r.oid, current_database(), 'CREATE')
+	ORDER BY r.oid = n.nspowner DESC, r.oid
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_internal.other_renamer(oid, oid[])
+	IS 'a role with less rights than the caller that may put another schema in the place of one';
+
+/* Whether the current role can keep others from renaming schemas: row locks of the catalog are for superusers. */
+CREATE FUNCTION snowflake_internal.can_lock_schemas() RETURNS boolean
+LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT NOT pg_is_in_recovery() AND NOT current_setting('transaction_read_only')::boolean
+		AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user)
+$$;
+COMMENT ON FUNCTION snowflake_internal.can_lock_schemas() IS 'whether the caller can keep schemas from being renamed';
+
 /* A column of a table. */
 CREATE TYPE snowflake_internal.table_column AS (relation oid, name name);
 
@@ -428,8 +453,8 @@ COMMENT ON FUNCTION snowflake_internal.foreign_code(
  * What is in others' schemas: the owner of a schema drops what others have there, and puts something else in its place.
  * With CREATE on the database he does so with the whole schema, which a superuser alone can lock.
  *
- * Of the stronger locks, a standby has none; what its primary replays waits for nothing but a lock of the strongest
- * kind.
+ * A standby has none of the stronger locks, and what it replays does not wait for others; a read-only transaction can
+ * lock no schema.
  */
 CREATE FUNCTION snowflake_internal.definition_locks(
 	relations oid[],
@@ -444,8 +469,7 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog,
 AS $$
 #variable_conflict use_column
 DECLARE
-	locks_schemas CONSTANT boolean := pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean
-		OR (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user);
+	can_lock_schemas CONSTANT boolean := snowflake_internal.can_lock_schemas();
 BEGIN
 	RETURN QUERY
 	WITH class AS MATERIALIZED (
@@ -485,20 +509,19 @@ BEGIN
 		l.relkind IN ('r', 'p', 'v') AND NOT pg_is_other_temp_schema(l.relnamespace)
 			AND CASE l.mode WHEN 'ACCESS SHARE' THEN has_table_privilege(l.oid, 'SELECT')
 				ELSE NOT pg_is_in_recovery() AND has_table_privilege(l.oid, 'UPDATE, DELETE, TRUNCATE') END,
-		locks_schemas OR s.can_rename IS NOT TRUE
+		can_lock_schemas OR s.can_rename IS NOT TRUE
 	FROM lock AS l LEFT JOIN foreign_schema AS s ON s.oid = l.relnamespace;
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.definition_locks(oid[], oid[], oid[])
 	IS 'the locks that keep relations from being changed by other roles';
 
-/* Keeps others from renaming these schemas, where the current role can: row locks of the catalog are for superusers. */
+/* Keeps others from renaming these schemas, where the current role can. */
 CREATE FUNCTION snowflake_internal.lock_schemas(schemas oid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF NOT pg_is_in_recovery() AND NOT current_setting('transaction_read_only')::boolean
-		AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
+	IF snowflake_internal.can_lock_schemas() THEN
 		PERFORM FROM pg_namespace AS n WHERE n.oid = ANY (schemas) ORDER BY n.oid FOR SHARE;
 	END IF;
 END
@@ -613,6 +636,8 @@ BEGIN
 				   coalesce('role ' || l.role::regrole::text, 'other roles'), strongest.role,
 				   CASE WHEN l.can_lock THEN 'schema of the table' ELSE 'table' END),
 			CASE WHEN pg_is_in_recovery() THEN 'Ask the primary, or connect as a role that is no superuser.'
+				WHEN l.can_lock AND r.rolsuper
+					THEN 'Use a transaction that is not read-only, or connect as a role that is no superuser.'
 				WHEN pg_is_other_temp_schema(c.relnamespace)
 					THEN format('Wait until the session that made it ends, or connect as role %s.', c.relowner::regrole)
 				ELSE format('Connect as %s, or as %s.',

@@ -443,7 +443,11 @@ allowed('audit, a plain table', $superuser, q{SELECT * FROM snowflake_audit('mal
 prepare_as('mallory', 'CREATE TABLE mallory.checked (id bigint CHECK (mallory.good(id)), CHECK (mallory.good())); INSERT INTO mallory.checked VALUES (1)');
 allowed("audit, a table with CHECKs, constraint_exclusion = $_", $superuser, "SET constraint_exclusion = $_; SELECT * FROM snowflake_audit('mallory.checked', 'id')")
   foreach qw(off partition on);
+# A read-only transaction can't lock the schema, whose owner could put another in its place.
+refused('mallory.plain, read-only', audit => q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
+$server->safe_psql('game', 'REVOKE CREATE ON DATABASE game FROM mallory');
 allowed('audit, a plain table, read-only', $superuser, q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
+$server->safe_psql('game', 'GRANT CREATE ON DATABASE game TO mallory');
 allowed('audit, with rights of its own', 'app', q{SELECT * FROM snowflake_audit('mallory.few', 'id')});
 
 # In a superuser's function that others may call.
@@ -529,6 +533,8 @@ $server->wait_for_catchup($standby);
 my $standby_err;
 $standby->psql('game', q{SELECT * FROM snowflake_audit('mallory.plain', 'id')}, stderr => \$standby_err);
 like($standby_err, qr/code of role mallory would run with the rights of role \Q$superuser\E if it was added meanwhile/, 'standby: an audit is refused');
+$standby->psql('game', q{SELECT * FROM snowflake_audit('mallory.supers', 'id')}, stderr => \$standby_err);
+like($standby_err, qr/code of role mallory .* as the schema of the table cannot be locked/, "standby: an audit of a superuser's table is refused in another role's schema");
 $standby->psql('game', q{SELECT * FROM snowflake_audit('mallory.plain', 'id')}, stderr => \$standby_err, connstr => $standby->connstr('game') . ' user=app');
 is($standby_err, '', 'standby: an audit by another role is done');
 $standby->stop;
@@ -835,6 +841,22 @@ $server->safe_psql('game', q{
 });
 prepare_as('mallory', 'CREATE FUNCTION shop.is_small(realm.number) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$');
 allowed('overloaded, of the very types: check', $superuser, $check);
+# What is named with its schema is looked for again: its owner could put another schema in its place.
+$server->safe_psql('game', 'CREATE SCHEMA tools AUTHORIZATION mallory; ALTER FUNCTION shop.is_small(int) SET SCHEMA tools');
+refused('functions in a schema of another role, SET ROLE', check => "SET ROLE merger; $check", 'dry run' => 'SET ROLE merger; ' . merge_call(', dry_run => true'));
+{
+	my ($holder, $checker) = map { $server->background_psql('game', on_error_stop => 1) } 1 .. 2;
+
+	$holder->query_safe('BEGIN; LOCK TABLE west.heroes IN ACCESS EXCLUSIVE MODE');
+	$checker->query_until(qr/started/, "\\echo started\n$check;\n");
+	$server->poll_query_until('game', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_migrate.check%' AND pid <> pg_backend_pid()})
+	  or die 'the check does not wait for the table';
+	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; ALTER SCHEMA tools RENAME TO former_tools");
+	like($err, qr/lock timeout/, "ALTER SCHEMA .. RENAME, of a schema of functions: waits for the superuser's check");
+	$holder->query_safe('ROLLBACK');
+	$_->quit foreach $holder, $checker;
+}
+$server->safe_psql('game', 'ALTER FUNCTION tools.is_small(int) SET SCHEMA shop; DROP SCHEMA tools');
 allowed('overloaded, of the very types: merge', $superuser, merge_call());
 if ($server->safe_psql('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'}))
 {
