@@ -119,6 +119,22 @@ INSERT INTO a.logs SELECT g, CASE g WHEN 1 THEN '0' WHEN 2 THEN 'none' ELSE g::t
 SELECT snowflake_migrate.declare_reference('t.logs', 'doc', 't.items', path => '$.item_id', dangling => 'keep');
 SELECT severity, object, problem, example FROM problems();
 
+-- a column that the source lacks, of a domain that is not null: its default is the domain's
+SELECT forget();
+CREATE DOMAIN t.level AS int DEFAULT 5 NOT NULL;
+CREATE DOMAIN t.high_level AS t.level CHECK (value > 3);
+CREATE DOMAIN t.must AS int NOT NULL;
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, level t.level, high t.high_level, given t.level DEFAULT 7);
+CREATE TABLE t.q (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, level t.must);
+CREATE TABLE a.p (id int PRIMARY KEY, name text);
+CREATE TABLE a.q (id int PRIMARY KEY, name text);
+INSERT INTO a.p VALUES (1, 'x');
+INSERT INTO a.q VALUES (1, 'x');
+SELECT * FROM problems();
+DROP TABLE t.q, a.q;
+CALL snowflake_migrate.merge('{a}', 't', node(), accept_warnings => true) \g /dev/null
+SELECT name, level, high, given FROM t.p;
+
 -- numbers that may mean something: nobody, the system
 SELECT forget();
 CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

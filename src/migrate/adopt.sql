@@ -2,8 +2,8 @@
  * Existing integer keys go over to snowflake ids.
  *
  * A key's column is widened to bigint together with every column that references it, by a foreign key or as declared
- * with snowflake_migrate.declare_reference(), those that reference these, and so on, each with its partitions and
- * inheritance children.  Old rows keep their ids, which must sort before all new ones.
+ * with snowflake_migrate.declare_reference(), arrays included, those that reference these, and so on, each with its
+ * partitions and inheritance children.  Old rows keep their ids, which must sort before all new ones.
  *
  * Nothing here has more rights than its caller.  The tables are locked in ACCESS EXCLUSIVE mode, all of them before
  * the first is changed, in the order of their OIDs, partitions and children after their parent: two calls can't
@@ -12,6 +12,16 @@
  * adopt_columns() says what is changed, adopt_check() refuses what can't be, adopt_blockers() (in adopt_blockers.sql)
  * says what stands in the way, and adopt_steps() what is to be done.
  */
+
+/* The type for ids in the place of a narrower one, or null. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_type(type oid) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN type IN ('smallint'::regtype, 'integer'::regtype) THEN 'bigint'
+		WHEN type IN ('smallint[]'::regtype, 'integer[]'::regtype) THEN 'bigint[]' END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_type(oid)
+	IS 'for snowflake_migrate.adopt()''s own use: the type for ids in the place of a narrower one';
 
 /*
  * The columns that the adoption of these keys changes.  A column is listed with the topmost table that has it, its
@@ -25,7 +35,8 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_columns(
 	OUT attnum smallint,
 	OUT attname name,
 	OUT adopted boolean,
-	OUT widened boolean) RETURNS SETOF record
+	OUT widened boolean,
+	OUT new_type text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH RECURSIVE
@@ -53,7 +64,7 @@ AS $$
 				FROM snowflake_migrate.declared_references AS d
 					JOIN pg_attribute AS b ON b.attrelid = d.relation AND b.attname = d.column_name
 				WHERE d.referenced = r.relid
-					AND b.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+					AND (b.atttypid = 'bigint'::regtype OR snowflake_migrate_internal.adopt_type(b.atttypid) IS NOT NULL)
 					AND EXISTS (SELECT FROM given AS g WHERE g.relid = r.relid AND g.attname = a.attname)
 			) AS n (relid, attnum)
 	),
@@ -70,8 +81,9 @@ AS $$
 	)
 	SELECT t.root, t.relid, t.attnum, a.attname,
 		EXISTS (SELECT FROM given AS g WHERE g.relid = t.root AND g.attname = a.attname),
-		a.atttypid IN ('smallint'::regtype, 'integer'::regtype)
+		n.type IS NOT NULL, n.type
 	FROM tree AS t JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attnum = t.attnum
+		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_type(a.atttypid)) AS n (type)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_columns(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: the columns that it changes';
@@ -255,6 +267,36 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_hold()
 	IS 'for snowflake_migrate.adopt()''s own use: locks what decides what it changes';
 
 /*
+ * Locks the views that are created again, until none was added while it waited for a lock.  LOCK TABLE would lock all
+ * that a view reads, and can't lock a materialized view; to give a view to the owner that it has changes nothing.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_lock_views(tables regclass[], columns name[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	command text;
+	commands text[];
+	done text[];
+BEGIN
+	LOOP
+		commands := ARRAY(
+			SELECT format('ALTER %s %s OWNER TO %s', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END,
+						  v.view, c.relowner::regrole)
+			FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v JOIN pg_class AS c ON c.oid = v.view
+			WHERE v.obstacle IS NULL
+			ORDER BY v.view);
+		EXIT WHEN commands = done;
+		FOREACH command IN ARRAY commands LOOP
+			EXECUTE command;
+		END LOOP;
+		done := commands;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_lock_views(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: locks the views that are created again';
+
+/*
  * Checks and locks the tables, until nothing was added or taken away while it waited for a lock.  A table that is only
  * referenced is locked as ALTER TABLE will lock it.
  */
@@ -319,7 +361,7 @@ AS $$
 	SELECT 2, c.root,
 		format('ALTER TABLE %s %s', c.root, string_agg(concat_ws(', ',
 				CASE WHEN c.has_identity THEN format('ALTER COLUMN %I DROP IDENTITY', c.attname) END,
-				CASE WHEN c.widened THEN format('ALTER COLUMN %I TYPE bigint', c.attname) END,
+				CASE WHEN c.widened THEN format('ALTER COLUMN %I TYPE %s', c.attname, c.new_type) END,
 				CASE WHEN c.adopted AND NOT c.has_default THEN format('ALTER COLUMN %I SET DEFAULT %s', c.attname,
 					snowflake_migrate_internal.default_function()) END),
 			', ' ORDER BY c.attnum)),
@@ -472,12 +514,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_steps(regclass[], name[])
  * and functions that can't take or return the new ids.  For a dry run what stands in the way comes first, with what is
  * to be done about it; otherwise it is an error that names all of it, and nothing is changed.
  *
+ * recreate_views: views that depend on the columns are dropped, first of all, and created again in the end.  First, as
+ * whoever reads one locks it before its tables; and all or none, so that none is left that another needs.
+ *
  * Without JIT: to compile these queries would take seconds.
  */
 CREATE FUNCTION snowflake_migrate.adopt(
 	relations regclass[],
 	columns name[] DEFAULT NULL,
 	dry_run boolean DEFAULT false,
+	recreate_views boolean DEFAULT false,
 	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text,
@@ -488,10 +534,16 @@ DECLARE
 	blocker record;
 	problems text[] := '{}';
 	step record;
+	view record;
+	recreated regclass[] := '{}';
+	roots regclass[] := '{}';
+	dropping text[] := '{}';
+	creating text[] := '{}';
 BEGIN
-	IF relations IS NULL OR dry_run IS NULL THEN
+	IF relations IS NULL OR dry_run IS NULL OR recreate_views IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
-			MESSAGE = format('%s must not be null', CASE WHEN relations IS NULL THEN 'relations' ELSE 'dry_run' END);
+			MESSAGE = format('%s must not be null', CASE WHEN relations IS NULL THEN 'relations'
+															 WHEN dry_run IS NULL THEN 'dry_run' ELSE 'recreate_views' END);
 	END IF;
 	columns := coalesce(columns, snowflake_migrate_internal.adopt_keys(relations));
 	PERFORM snowflake_migrate_internal.adopt_hold();
@@ -504,11 +556,42 @@ BEGIN
 			MESSAGE = format('cannot adopt tables in a %s transaction',
 							 upper(current_setting('transaction_isolation'))),
 			HINT = 'Use a READ COMMITTED transaction.';
-	ELSE
+	END IF;
+
+	IF recreate_views THEN
+		IF NOT dry_run THEN
+			PERFORM snowflake_migrate_internal.adopt_check(relations, columns);
+			PERFORM snowflake_migrate_internal.adopt_lock_views(relations, columns);
+		END IF;
+		FOR view IN SELECT v.* FROM snowflake_migrate_internal.adopt_views(relations, columns) AS v
+			ORDER BY v.level, v.view::oid LOOP
+			recreated := recreated || view.view;
+			IF view.obstacle IS NULL THEN
+				roots := roots || view.root;
+				dropping := dropping || view.dropping;
+				creating := creating || view.creating;
+			ELSE
+				relation := view.root;
+				blocked_by := format('%s cannot be dropped and created again: %s', view.view, view.obstacle);
+				action := E'connect as a role that can, or drop it before, create it again after:\n' || view.creating;
+				RETURN NEXT;
+				problems := problems || format('Table %s: %s.', relation, blocked_by);
+			END IF;
+		END LOOP;
+	END IF;
+	IF NOT dry_run AND problems = '{}' THEN
+		/* What is no view stands in the way of them. */
+		IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.adopt_dependents(relations, columns) AS d
+					   WHERE d.level > 0 AND NOT (d.classid = 'pg_class'::regclass AND d.objid = ANY (recreated))) THEN
+			FOR n IN REVERSE cardinality(dropping) .. 1 LOOP
+				EXECUTE dropping[n];
+			END LOOP;
+			recreated := '{}';
+		END IF;
 		PERFORM snowflake_migrate_internal.adopt_lock(relations, columns);
 	END IF;
 
-	FOR blocker IN SELECT b.* FROM snowflake_migrate_internal.adopt_blockers(relations, columns) AS b LOOP
+	FOR blocker IN SELECT b.* FROM snowflake_migrate_internal.adopt_blockers(relations, columns, recreated) AS b LOOP
 		relation := blocker.relation;
 		action := blocker.action;
 		blocked_by := blocker.blocked_by;
@@ -522,8 +605,13 @@ BEGIN
 			HINT = 'Call snowflake_migrate.adopt() with dry_run => true, which says what to do about each.';
 	END IF;
 
-	/* All steps are known before the first is executed. */
 	blocked_by := NULL;
+	FOR n IN REVERSE cardinality(dropping) .. 1 LOOP
+		relation := roots[n];
+		action := dropping[n];
+		RETURN NEXT;
+	END LOOP;
+	/* All steps are known before the first is executed. */
 	FOR step IN SELECT s.* FROM snowflake_migrate_internal.adopt_steps(relations, columns) AS s LOOP
 		IF NOT dry_run AND step.command IS NOT NULL THEN
 			EXECUTE step.command;
@@ -531,6 +619,15 @@ BEGIN
 		relation := step.relation;
 		action := coalesce(step.command, step.note);
 		bytes := step.bytes;
+		RETURN NEXT;
+	END LOOP;
+	FOR n IN 1 .. cardinality(creating) LOOP
+		IF NOT dry_run THEN
+			EXECUTE creating[n];
+		END IF;
+		relation := roots[n];
+		action := creating[n];
+		bytes := NULL;
 		RETURN NEXT;
 	END LOOP;
 	/* The commands have its name, and not everybody can lock its schema. */
@@ -543,7 +640,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean)
+COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean, boolean)
 	IS 'puts existing integer keys, and what references them, on snowflake ids';
 
 /*
@@ -554,7 +651,8 @@ COMMENT ON FUNCTION snowflake_migrate.adopt(regclass[], name[], boolean)
 CREATE PROCEDURE snowflake_migrate.adopt_in_parts(
 	relations regclass[],
 	columns name[] DEFAULT NULL,
-	part_size int DEFAULT 20)
+	part_size int DEFAULT 20,
+	recreate_views boolean DEFAULT false)
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -562,9 +660,9 @@ DECLARE
 	first pg_catalog.int4 := 1;
 BEGIN
 	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-	IF relations IS NULL OR part_size IS NULL OR part_size < 1 THEN
+	IF relations IS NULL OR recreate_views IS NULL OR part_size IS NULL OR part_size < 1 THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = 'relations must not be null, and part_size must be at least 1';
+			MESSAGE = 'relations and recreate_views must not be null, and part_size must be at least 1';
 	END IF;
 	columns := coalesce(columns, snowflake_migrate_internal.adopt_keys(relations));
 	IF cardinality(columns) <> cardinality(relations) THEN
@@ -577,12 +675,13 @@ BEGIN
 		PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 		EXIT WHEN first > total;
 		PERFORM FROM snowflake_migrate.adopt(
-			relations[first : first + part_size - 1], columns[first : first + part_size - 1]);
+			relations[first : first + part_size - 1], columns[first : first + part_size - 1],
+			recreate_views => recreate_views);
 		RAISE NOTICE '% of % keys are adopted', least(first + part_size - 1, total), total;
 		first := first + part_size;
 		COMMIT;
 	END LOOP;
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.adopt_in_parts(regclass[], name[], int)
+COMMENT ON PROCEDURE snowflake_migrate.adopt_in_parts(regclass[], name[], int, boolean)
 	IS 'puts integer keys on snowflake ids, some in each transaction';

@@ -52,12 +52,21 @@ AS $$ SELECT CASE WHEN role = 0 THEN 'PUBLIC' ELSE role::regrole::text END $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_role(oid)
 	IS 'for snowflake_migrate.adopt()''s own use: a role as commands name it';
 
-/* What grants the rights on a view, and on its columns, again. */
+/* What grants the rights on a view, and on its columns, again; and no others than it had, by default. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_grants(view regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT string_agg(g.command, E'\n' ORDER BY g.attnum, g.grantee, g.option)
 	FROM (
+		SELECT DISTINCT -1 AS attnum, t.grantee, NULL AS option,
+			format('REVOKE ALL ON %s FROM %s;', view, t.grantee) AS command
+		FROM pg_class AS c
+			JOIN pg_default_acl AS d ON d.defaclobjtype = 'r' AND d.defaclnamespace IN (0, c.relnamespace)
+				AND pg_get_userbyid(d.defaclrole) = current_user
+			CROSS JOIN LATERAL aclexplode(d.defaclacl) AS x
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_role(x.grantee)) AS t (grantee)
+		WHERE c.oid = view AND x.grantee <> d.defaclrole
+		UNION ALL
 		SELECT 0 AS attnum, t.grantee, t.option,
 			format('GRANT %s ON %s TO %s%s;', string_agg(x.privilege_type, ', ' ORDER BY x.privilege_type),
 				   view, t.grantee, t.option) AS command
@@ -92,19 +101,35 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS tex
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT concat_ws(E'\n',
-		format('CREATE %s %s%s AS', k.kind, view, ' WITH (' || array_to_string(c.reloptions, ', ') || ')'),
+		format('CREATE %s %s%s%s AS', k.kind, view, ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
+			   (SELECT format(' TABLESPACE %I', s.spcname) FROM pg_tablespace AS s WHERE s.oid = c.reltablespace)),
 		CASE WHEN c.relkind = 'm' AND (k.is_others OR NOT c.relispopulated)
 			THEN rtrim(pg_get_viewdef(view), ';') || E'\n  WITH NO DATA;'
 			ELSE pg_get_viewdef(view) END,
 		CASE WHEN k.is_others THEN format('ALTER %s %s OWNER TO %s;', k.kind, view, c.relowner::regrole) END,
 		(SELECT string_agg(pg_get_indexdef(i.indexrelid) || ';', E'\n' ORDER BY i.indexrelid)
 		 FROM pg_index AS i WHERE i.indrelid = view),
+		(SELECT format('ALTER %s %s CLUSTER ON %I;', k.kind, view, x.relname)
+		 FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid WHERE i.indrelid = view AND i.indisclustered),
+		(SELECT string_agg(pg_get_statisticsobjdef(s.oid) || ';', E'\n' ORDER BY s.stxname)
+		 FROM pg_statistic_ext AS s WHERE s.stxrelid = view),
+		(SELECT string_agg(format('ALTER %s %s ALTER COLUMN %I SET STATISTICS %s;', k.kind, view, a.attname,
+								  a.attstattarget), E'\n' ORDER BY a.attnum)
+		 FROM pg_attribute AS a WHERE a.attrelid = view AND a.attstattarget >= 0 AND a.attnum > 0 AND c.relkind = 'm'),
+		(SELECT string_agg(format('ALTER VIEW %s ALTER COLUMN %I SET DEFAULT %s;', view, a.attname,
+								  pg_get_expr(d.adbin, d.adrelid)), E'\n' ORDER BY a.attnum)
+		 FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+		 WHERE d.adrelid = view),
 		(SELECT string_agg(pg_get_triggerdef(t.oid) || ';', E'\n' ORDER BY t.tgname)
 		 FROM pg_trigger AS t WHERE t.tgrelid = view),
 		(SELECT string_agg(pg_get_ruledef(r.oid), E'\n' ORDER BY r.rulename)
 		 FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_type <> '1'),
 		snowflake_migrate_internal.adopt_grants(view),
 		format('COMMENT ON %s %s IS ', k.kind, view) || quote_literal(obj_description(view, 'pg_class')) || ';',
+		(SELECT string_agg(format('COMMENT ON COLUMN %s.%I IS %L;', view, a.attname, d.description),
+						   E'\n' ORDER BY a.attnum)
+		 FROM pg_description AS d JOIN pg_attribute AS a ON a.attrelid = view AND a.attnum = d.objsubid
+		 WHERE d.classoid = 'pg_class'::regclass AND d.objoid = view AND d.objsubid > 0),
 		CASE WHEN c.relkind = 'm' AND k.is_others AND c.relispopulated THEN format('REFRESH %s %s;', k.kind, view) END)
 	FROM pg_class AS c,
 		LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END,
@@ -307,7 +332,15 @@ AS $$
 		/* Views that select from each other are possible, though they can't be used. */
 		WHERE (n.classid, n.objid) <> (l.classid, l.objid) AND l.level < 1000
 	)
-	SELECT l.root, l.classid, l.objid, 0, false, max(l.level) FROM lost AS l GROUP BY l.root, l.classid, l.objid
+	SELECT l.root, l.classid, l.objid, 0, false, max(l.level)
+	FROM lost AS l
+	/* A view's own rules and triggers are created again with it. */
+	WHERE NOT EXISTS (
+		SELECT FROM lost AS v
+		WHERE v.root = l.root AND v.classid = 'pg_class'::regclass AND v.objid = CASE l.classid
+			WHEN 'pg_rewrite'::regclass THEN (SELECT r.ev_class FROM pg_rewrite AS r WHERE r.oid = l.objid)
+			WHEN 'pg_trigger'::regclass THEN (SELECT t.tgrelid FROM pg_trigger AS t WHERE t.oid = l.objid) END)
+	GROUP BY l.root, l.classid, l.objid
 	UNION ALL
 	SELECT u.root, u.classid, u.objid, u.objsubid, bool_or(u.of_row), 0
 	FROM used AS u
@@ -318,10 +351,61 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_dependents(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: what depends on the columns that are widened';
 
-/* Objects that depend on the columns: most can be dropped before and created again after. */
+/*
+ * The views that depend on the columns, in the order in which they can be created again; and why a view can't be by
+ * adopt() itself, or null.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_views(
+	tables regclass[],
+	columns name[],
+	OUT root regclass,
+	OUT view regclass,
+	OUT level int,
+	OUT dropping text,
+	OUT creating text,
+	OUT obstacle text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH view AS MATERIALIZED (
+		SELECT min(d.root::oid) AS root, d.objid AS oid, max(d.level) AS level
+		FROM snowflake_migrate_internal.adopt_dependents(tables, columns) AS d
+			JOIN pg_class AS c ON c.oid = d.objid AND c.relkind IN ('v', 'm')
+		WHERE d.classid = 'pg_class'::regclass AND d.level > 0
+		GROUP BY d.objid
+	)
+	SELECT v.root::regclass, v.oid::regclass, v.level,
+		format('DROP %s %s', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, v.oid::regclass),
+		snowflake_migrate_internal.adopt_view(v.oid),
+		CASE
+			WHEN NOT pg_has_role(c.relowner, 'USAGE') THEN format('it belongs to role %s', c.relowner::regrole)
+			WHEN EXISTS (SELECT FROM pg_depend AS d
+						 WHERE d.classid = 'pg_class'::regclass AND d.objid = v.oid AND d.deptype = 'e')
+				THEN 'it belongs to an extension'
+			ELSE (
+				SELECT format('code of role %s could take the place of %s for bigint', o.role::regrole, min(o.object))
+				FROM (
+					SELECT pg_describe_object(d.refclassid, d.refobjid, 0) AS object,
+						snowflake_internal.other_creator(coalesce(p.pronamespace, o.oprnamespace)) AS role
+					FROM pg_rewrite AS r
+						JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+						LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+						LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+					WHERE r.ev_class = v.oid) AS o
+				WHERE o.role IS NOT NULL
+				GROUP BY o.role
+				ORDER BY o.role
+				LIMIT 1) END
+	FROM view AS v JOIN pg_class AS c ON c.oid = v.oid
+	ORDER BY v.level, v.oid
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_views(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: the views that depend on the columns that are widened';
+
+/* Objects that depend on the columns: most can be dropped before and created again after.  Views but these. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_object_blockers(
 	tables regclass[],
 	columns name[],
+	recreated regclass[],
 	OUT rank int,
 	OUT level int,
 	OUT relation regclass,
@@ -331,6 +415,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH object AS MATERIALIZED (
 		SELECT o.* FROM snowflake_migrate_internal.adopt_dependents(tables, columns) AS o
+		WHERE NOT (o.classid = 'pg_class'::regclass AND o.objid = ANY (recreated))
 	)
 	/* What goes with views is created again among them. */
 	SELECT CASE WHEN o.level > 0 AND NOT k.is_added THEN 10 ELSE k.rank END,
@@ -367,7 +452,7 @@ AS $$
 							JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
 						WHERE o.classid = 'pg_attrdef'::regclass AND d.oid = o.objid AND a.attgenerated = ''))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_object_blockers(regclass[], name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_object_blockers(regclass[], name[], regclass[])
 	IS 'for snowflake_migrate.adopt()''s own use: objects that stand in its way';
 
 /* Tables whose columns can't be widened as they are. */
@@ -451,7 +536,7 @@ AS $$
 				SELECT t.oid, t.typbasetype FROM pg_type AS t WHERE t.oid = a.atttypid
 				UNION ALL
 				SELECT t.oid, t.typbasetype FROM base AS b JOIN pg_type AS t ON t.oid = b.next)
-			 SELECT b.oid FROM base AS b WHERE b.next = 0) <> 'bigint'::regtype
+			 SELECT b.oid FROM base AS b WHERE b.next = 0) NOT IN ('bigint'::regtype, 'bigint[]'::regtype)
 	UNION ALL
 	/* Its index is a part of that of the whole table, which PostgreSQL can't make anew under it. */
 	SELECT 160, 0, c.root,
@@ -531,7 +616,7 @@ AS $$
 		WHERE s.stxexprs IS NOT NULL AND EXISTS (SELECT FROM widened AS w WHERE w.member = s.stxrelid)
 	)
 	SELECT p.relid::regclass, (SELECT min(w.root::oid)::regclass FROM widened AS w WHERE w.member = p.relid),
-		(SELECT string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', w.attname), ', ')
+		(SELECT string_agg(DISTINCT format('ALTER COLUMN %I TYPE %s', w.attname, w.new_type), ', ')
 		 FROM widened AS w WHERE w.member = p.relid),
 		array_agg(p.name ORDER BY p.name),
 		array_agg(p.definition ORDER BY p.name),
@@ -795,10 +880,11 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_lock_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: more locks than the server has room for';
 
-/* All that stands in the way.  What stands in the way of several tables is told once. */
+/* All that stands in the way, but these views.  What stands in the way of several tables is told once. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_blockers(
 	tables regclass[],
 	columns name[],
+	recreated regclass[],
 	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text) RETURNS SETOF record
@@ -818,7 +904,7 @@ BEGIN
 		FROM (
 			SELECT b.*,
 				row_number() OVER (PARTITION BY b.rank, b.blocked_by ORDER BY b.level DESC, b.relation) AS repeated
-			FROM (SELECT * FROM snowflake_migrate_internal.adopt_object_blockers(tables, columns)
+			FROM (SELECT * FROM snowflake_migrate_internal.adopt_object_blockers(tables, columns, recreated)
 				  UNION ALL
 				  SELECT * FROM snowflake_migrate_internal.adopt_table_blockers(tables, columns)
 				  UNION ALL
@@ -829,5 +915,5 @@ BEGIN
 	RETURN QUERY SELECT e.* FROM snowflake_migrate_internal.adopt_expression_blockers(tables, columns) AS e;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_blockers(regclass[], name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_blockers(regclass[], name[], regclass[])
 	IS 'for snowflake_migrate.adopt()''s own use: what stands in its way';

@@ -96,7 +96,7 @@ BEGIN
 		SELECT s.source, s.relation::text, s.source_relation, c.attname AS name,
 			c.attname = ANY (t.key) AS is_key, c.attname = ANY (t.natural_key) AS is_natural_key,
 			c.attnotnull OR y.typnotnull AS is_required, c.attidentity <> '' AS is_identity,
-			pg_get_expr(d.adbin, d.adrelid) AS default_value,
+			coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(y.typdefaultbin, 0)) AS default_value,
 			t.kind = 'id' AND t.created = c.attname AS tells_time
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no

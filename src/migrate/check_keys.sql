@@ -163,7 +163,7 @@ BEGIN
 			format('has the type %s and refers to ids of %s, which do not fit',
 				   format_type(a.atttypid, a.atttypmod), p.relation),
 			advice => format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', t.relation, a.attname,
-							 CASE WHEN bool_or(f.elements) THEN 'bigint[]' ELSE 'bigint' END))
+							 coalesce(snowflake_migrate_internal.adopt_type(a.atttypid), 'bigint')))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN snowflake_migrate_internal.plan_references AS f ON f.run = run_ AND f.no = t.no AND f.path IS NULL
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = f.referenced
@@ -171,8 +171,7 @@ BEGIN
 			JOIN pg_attribute AS k ON k.attrelid = p.relation AND k.attname = p.key[1]
 			JOIN pg_type AS y ON y.oid = a.atttypid
 		WHERE CASE WHEN y.typtype = 'd' THEN y.typbasetype IN ('smallint'::regtype, 'integer'::regtype)
-			WHEN y.typcategory = 'A' THEN y.oid IN ('smallint[]'::regtype, 'integer[]'::regtype)
-			ELSE y.oid IN ('smallint'::regtype, 'integer'::regtype) AND k.atttypid = 'bigint'::regtype END
+			ELSE snowflake_migrate_internal.adopt_type(y.oid) IS NOT NULL AND k.atttypid = 'bigint'::regtype END
 		GROUP BY t.relation, a.attname, a.atttypid, a.atttypmod, p.relation;
 	RETURN NOT FOUND;
 END

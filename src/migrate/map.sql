@@ -477,8 +477,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_policies(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: puts on record what policies did';
 
 /*
- * Adds to the report how many rows of one table of one source are there already, and how many of them differ
- * elsewhere.
+ * Adds to the report how many rows of one table of one source are there already, how many of them differ elsewhere, and
+ * in which columns.
  */
 CREATE FUNCTION snowflake_migrate_internal.report_matched(run_ bigint, no_ int, source_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -491,6 +491,7 @@ DECLARE
 	names jsonb;
 	found bigint;
 	example text;
+	columns text;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	SELECT r.sources INTO STRICT sources FROM snowflake_migrate.runs AS r WHERE r.run = run_;
@@ -499,7 +500,10 @@ BEGIN
 			'origin', p.origin,
 			'differs', snowflake_migrate_internal.differs(plan.relation,
 				array_agg(e.name) FILTER (WHERE e.name IS NOT NULL),
-				array_agg(e.expression) FILTER (WHERE e.name IS NOT NULL)))
+				array_agg(e.expression) FILTER (WHERE e.name IS NOT NULL)),
+			'columns', 'concat_ws('', '', ' || string_agg(format('CASE WHEN bool_or(%s) THEN %L END',
+				snowflake_migrate_internal.differs(plan.relation, ARRAY[e.name], ARRAY[e.expression]), e.name), ', ')
+				FILTER (WHERE e.name IS NOT NULL) || ')')
 		INTO names
 		FROM snowflake_migrate_internal.rows_parts(run_, no_, source_, true, false) AS p
 			LEFT JOIN LATERAL unnest(p.names, p.expressions) AS e (name, expression)
@@ -515,22 +519,22 @@ BEGIN
 	/* Than the target's, or than the row of another source that is added. */
 	IF names ->> 'differs' IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({m.o#::text})
+			SELECT count(*), min({m.o#::text}), {columns}
 			FROM {origin} JOIN {target} AS t ON ({t.@}) = ({m.n#})
 			WHERE m.action = 'm' AND {differs}
-		$query$, names) INTO found, example;
+		$query$, names) INTO found, example, columns;
 		IF found = 0 AND cardinality(sources) > 1 THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
-				SELECT count(*), min({m.o#::text})
+				SELECT count(*), min({m.o#::text}), {columns}
 				FROM {origin} JOIN ({become}) AS t ON t."merge action" IN ('c', 'r') AND ({t.@}) = ({m.n#})
 				WHERE m.action = 'm' AND {differs}
 			$query$, names || jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_)))
-				INTO found, example;
+				INTO found, example, columns;
 		END IF;
 		IF found > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_,
 				CASE WHEN plan.mode = 'same_id' OR 'differences' = ANY (plan.accept) THEN 'warning' ELSE 'error' END,
-				sources[source_], plan.relation::text, NULL,
+				sources[source_], plan.relation::text, columns,
 				'rows that are there already differ in other columns', found, example,
 				CASE WHEN plan.mode = 'match' AND NOT 'differences' = ANY (plan.accept)
 					THEN 'Make them equal, or accept differences: the values that are there stay.'

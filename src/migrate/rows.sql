@@ -381,12 +381,15 @@ BEGIN
 	RETURN QUERY
 	SELECT c.position, c.name, y.type, array_position(t.key, c.name), c.changed_by,
 		snowflake_migrate_internal.source_value(t.relation, s.relation, c.name),
-		format('CAST((%s) AS %s)', coalesce(pg_get_expr(d.adbin, d.adrelid), 'NULL'), y.type)
+		format('CAST((%s) AS %s)',
+			   coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(b.typdefaultbin, 0), 'NULL'), y.type)
 	FROM snowflake_migrate_internal.plan_columns AS c
 		JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
 		LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		/* A domain's default is that of its columns. */
+		JOIN pg_type AS b ON b.oid = a.atttypid
 		CROSS JOIN LATERAL format_type(a.atttypid, a.atttypmod) AS y (type)
 	WHERE c.run = run_ AND c.no = no_ AND s.source = source_ AND NOT c.generated;
 END
