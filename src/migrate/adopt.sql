@@ -64,7 +64,8 @@ AS $$
 				FROM snowflake_migrate.declared_references AS d
 					JOIN pg_attribute AS b ON b.attrelid = d.relation AND b.attname = d.column_name
 				WHERE d.referenced = r.relid
-					AND (b.atttypid = 'bigint'::regtype OR snowflake_migrate_internal.adopt_type(b.atttypid) IS NOT NULL)
+					AND (b.atttypid = 'bigint'::regtype
+						 OR snowflake_migrate_internal.adopt_type(b.atttypid) IS NOT NULL)
 					AND EXISTS (SELECT FROM given AS g WHERE g.relid = r.relid AND g.attname = a.attname)
 			) AS n (relid, attnum)
 	),
@@ -535,15 +536,16 @@ DECLARE
 	problems text[] := '{}';
 	step record;
 	view record;
-	recreated regclass[] := '{}';
-	roots regclass[] := '{}';
+	recreated regclass[] := ARRAY[]::regclass[];
+	roots regclass[] := ARRAY[]::regclass[];
 	dropping text[] := '{}';
 	creating text[] := '{}';
 BEGIN
 	IF relations IS NULL OR dry_run IS NULL OR recreate_views IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
-			MESSAGE = format('%s must not be null', CASE WHEN relations IS NULL THEN 'relations'
-															 WHEN dry_run IS NULL THEN 'dry_run' ELSE 'recreate_views' END);
+			MESSAGE = format('%s must not be null',
+							 CASE WHEN relations IS NULL THEN 'relations' WHEN dry_run IS NULL THEN 'dry_run'
+								 ELSE 'recreate_views' END);
 	END IF;
 	columns := coalesce(columns, snowflake_migrate_internal.adopt_keys(relations));
 	PERFORM snowflake_migrate_internal.adopt_hold();
@@ -586,7 +588,7 @@ BEGIN
 			FOR n IN REVERSE cardinality(dropping) .. 1 LOOP
 				EXECUTE dropping[n];
 			END LOOP;
-			recreated := '{}';
+			recreated := ARRAY[]::regclass[];
 		END IF;
 		PERFORM snowflake_migrate_internal.adopt_lock(relations, columns);
 	END IF;
