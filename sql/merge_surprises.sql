@@ -135,6 +135,22 @@ DROP TABLE t.q, a.q;
 CALL snowflake_migrate.merge('{a}', 't', node(), accept_warnings => true) \g /dev/null
 SELECT name, level, high, given FROM t.p;
 
+-- a sequence that the table's owner may only use, and not set: a superuser's merge does not do it for him
+SELECT forget();
+CREATE ROLE regress_snowflake_owner;
+GRANT USAGE ON SCHEMA t, o TO regress_snowflake_owner;
+CREATE SEQUENCE o.tickets;
+GRANT USAGE ON SEQUENCE o.tickets TO regress_snowflake_owner;
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), ticket bigint DEFAULT nextval('o.tickets'));
+ALTER TABLE t.p OWNER TO regress_snowflake_owner;
+CREATE TABLE a.p (id int PRIMARY KEY, ticket bigint);
+INSERT INTO a.p VALUES (1, 9223372036854775807);
+SELECT severity, object, problem, advice FROM snowflake_migrate.check('{a}', 't') WHERE object = 'ticket';
+CALL snowflake_migrate.merge('{a}', 't', node(), accept_warnings => true) \g /dev/null
+SELECT last_value, is_called FROM o.tickets;
+SELECT forget();
+DROP ROLE regress_snowflake_owner;
+
 -- numbers that may mean something: nobody, the system
 SELECT forget();
 CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

@@ -123,8 +123,11 @@ DECLARE
 BEGIN
 	FOR r IN
 		SELECT DISTINCT t.relation::text, c.attname AS name, q.seqrelid::regclass AS sequence,
-			snowflake_migrate_internal.can_set(q.seqrelid, t.relation) AS can_set
+			snowflake_migrate_internal.can_set(q.seqrelid, t.relation) AS can_set,
+			has_sequence_privilege(o.relowner, q.seqrelid, 'UPDATE') AS can_owner_set,
+			o.relowner::regrole AS owner
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_class AS o ON o.oid = t.relation
 			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(t.relation) AS c
 			LEFT JOIN pg_attrdef AS d ON d.adrelid = c.attrelid AND d.adnum = c.attnum
 			JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass
@@ -138,6 +141,11 @@ BEGIN
 		IF r.can_set THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation, r.name,
 				format('sequence %s is set past the values that are merged', r.sequence));
+		ELSIF NOT r.can_owner_set THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,
+				format('sequence %s is not set past the values that are merged, as the owner of the table may not set it',
+					   r.sequence),
+				advice => format('GRANT UPDATE ON SEQUENCE %s TO %s;', r.sequence, r.owner));
 		ELSE
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,
 				format('sequence %s cannot be set past the values that are merged by the current user', r.sequence),
