@@ -141,6 +141,17 @@ CREATE SCHEMA sb;
 CREATE TABLE sb.a (id serial PRIMARY KEY, at timestamptz);
 INSERT INTO sb.a (at) VALUES ('2010-11-04 01:42:54.656+00'), ('2010-11-04 01:42:54.657+00');
 CALL snowflake_migrate.merge('{sb}', 'tg', '{904}');
+-- but where they may be packed after it: in order, beside others, none as an id that counts as taken from a sequence
+SELECT snowflake_migrate.declare_created('tg.a', 'at', 'last');
+SELECT snowflake_migrate.declare_created('tg.a', 'at', 'pack');
+INSERT INTO sb.a (at) SELECT '2010-11-05'::timestamptz + g * interval '1 s' FROM generate_series(0, 9999) AS g ORDER BY g % 7, g;
+INSERT INTO sb.a (at) VALUES ('-infinity'), ('1970-01-01'), ('2010-11-05 01:42:54.657+00'), ('2010-11-05 01:42:54.658+00');
+SELECT severity, relation, object, problem, count, example, advice FROM snowflake_migrate.check('{sb}', 'tg') WHERE object = 'at';
+CALL snowflake_migrate.merge('{sb}', 'tg', '{903}', accept_warnings => true) \g /dev/null
+SELECT count(*), bool_and(in_order) AS in_order, min(snowflake_timestamp(id)), max(snowflake_timestamp(id))
+FROM (SELECT id, at >= lag(at) OVER (ORDER BY id) IS NOT FALSE AS in_order FROM tg.a WHERE snowflake_node(id) = 903) AS x;
+SELECT at, snowflake_timestamp(id) FROM tg.a WHERE snowflake_node(id) = 903 AND (at < '2010-11-05' OR at BETWEEN '2010-11-05 01:42:54+00' AND '2010-11-05 01:42:55+00') ORDER BY id;
+SELECT remark, ids FROM snowflake_audit('tg.a', 'id') WHERE node = 903 OR remark LIKE 'serial%';
 -- a snowflake id that is there already
 CREATE SCHEMA sc;
 CREATE TABLE sc.c AS TABLE sa.c;

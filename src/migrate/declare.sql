@@ -37,7 +37,8 @@ COMMENT ON TABLE snowflake_migrate.declared_no_references IS 'declared by snowfl
 
 CREATE TABLE snowflake_migrate.declared_created (
 	relation regclass PRIMARY KEY,
-	column_name name NOT NULL
+	column_name name NOT NULL,
+	early text NOT NULL DEFAULT 'error' CHECK (early IN ('error', 'pack'))
 );
 COMMENT ON TABLE snowflake_migrate.declared_created IS 'declared by snowflake_migrate.declare_created()';
 
@@ -298,13 +299,19 @@ COMMENT ON FUNCTION snowflake_migrate.declare_no_reference(regclass, name)
 	IS 'declares that a column holds no ids';
 
 /* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */
-CREATE FUNCTION snowflake_migrate.declare_created(relation regclass, column_name name) RETURNS void
+CREATE FUNCTION snowflake_migrate.declare_created(relation regclass, column_name name, early text DEFAULT 'error')
+RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	type regtype;
 BEGIN
+	IF early IS NULL OR early NOT IN ('error', 'pack') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('invalid value for early: %s', coalesce(quote_literal(early), 'NULL')),
+			HINT = 'What becomes of rows that are older than the layout''s epoch is "error" or "pack".';
+	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
 	SELECT a.atttypid INTO type FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = column_name;
 	IF type NOT IN ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) THEN
@@ -313,11 +320,11 @@ BEGIN
 			DETAIL = format('The column has type %s.', type),
 			HINT = 'Give a column of type timestamp with time zone, timestamp without time zone or date.';
 	END IF;
-	INSERT INTO snowflake_migrate.declared_created AS d VALUES (relation, column_name)
-	ON CONFLICT (relation) DO UPDATE SET column_name = excluded.column_name;
+	INSERT INTO snowflake_migrate.declared_created AS d VALUES (relation, column_name, early)
+	ON CONFLICT (relation) DO UPDATE SET column_name = excluded.column_name, early = excluded.early;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_created(regclass, name)
+COMMENT ON FUNCTION snowflake_migrate.declare_created(regclass, name, text)
 	IS 'declares which column holds the time of creation';
 
 /*

@@ -5,6 +5,9 @@
  * A place in time is a slot: the tick times the ids of a tick, plus the sequence.  The i-th row goes to slot
  * i + max over j <= i of (the first slot of j's tick - j), the first that is free from its tick on, so that a full tick
  * spills into the next.
+ *
+ * Rows that are older than the epoch are an error, or packed: in order of time, from the second day after the epoch on,
+ * as ids of the first count as taken from a sequence.
  */
 
 /* The greatest id that counts as taken from a sequence: of the first day after the layout's epoch. */
@@ -19,8 +22,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.last_serial()
 
 /*
  * The layout's numbers for the queries that make ids: zero (the id of slot 0), slots (of a tick), tick_unit (between
- * the ids of a tick and the next), sequence_unit (between one and the next), last_slot, and start_slot (when the run
- * started).
+ * the ids of a tick and the next), sequence_unit (between one and the next), last_slot, start_slot (when the run
+ * started), and first_slot (for rows before packed_until).
  */
 CREATE FUNCTION snowflake_migrate_internal.slot_names(run_ bigint, source_ int) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -32,6 +35,8 @@ AS $$
 		'all_maps', snowflake_migrate_internal.relation(run_, 'map'),
 		'last_serial', snowflake_migrate_internal.last_serial(),
 		'epoch', l.epoch,
+		'packed_until', l.epoch + interval '1 day',
+		'first_slot', (snowflake_migrate_internal.last_serial() + 1) / t.tick_unit * (1::bigint << l.sequence_bits),
 		'zero', z.zero,
 		'slots', 1::bigint << l.sequence_bits,
 		'tick_unit', t.tick_unit,
@@ -66,12 +71,14 @@ AS $$
 					'no', t.no,
 					'source_table', snowflake_migrate_internal.only(s.relation),
 					'created', c.attname,
+					'early', d.early,
 					'created_at', coalesce('s.' || quote_ident(c.attname), 'NULL') || '::timestamptz',
 					'renumber', EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
 										WHERE p.relation = t.relation AND p.policy = 'renumber')) AS names
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = t.no AND s.source = source_
 			LEFT JOIN pg_attribute AS c ON c.attrelid = s.relation AND c.attname = t.created AND NOT c.attisdropped
+			LEFT JOIN snowflake_migrate.declared_created AS d ON d.relation = t.relation
 			CROSS JOIN slot
 		WHERE t.run = run_ AND t.kind = 'id' AND t.mode <> 'ignore'
 	)
@@ -107,12 +114,16 @@ BEGIN
 		SELECT count(*), min({"first_key"}::text) FROM {source_table} AS s WHERE {serial} AND {at} < {'epoch'}
 	$query$, names) INTO early, example;
 	IF early > 0 THEN
-		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', names ->> 'source_name',
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint,
+			CASE names ->> 'early' WHEN 'pack' THEN 'warning' ELSE 'error' END, names ->> 'source_name',
 			names ->> 'table', names ->> 'created',
 			format('rows were created before the layout''s epoch, %s', (names ->> 'epoch')::timestamptz),
 			early, example,
-			'Give these rows another time, or take back the declaration of the column, '
-				'or merge under a layout with an earlier epoch.');
+			CASE names ->> 'early'
+				WHEN 'pack' THEN 'Their new ids are the first of the day after, in order of time.'
+				ELSE format('If their ids need not tell when that was: SELECT %s(%L, %L, ''pack''); '
+							'or merge under a layout with an earlier epoch.',
+							'snowflake_migrate.declare_created', names ->> 'table', names ->> 'created') END);
 	END IF;
 END
 $$;
@@ -122,7 +133,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_early(jsonb)
 /*
  * Gives rows the first slots that are free from their time on, and puts their new ids into the map.  {untimed} is a
  * query for the rows without a time (no, o: table and old id), {and_timed} adds the others (and at: the first slot of
- * their tick).  Rows without a time end at the start of the merge.
+ * their tick; early: the time of those that are packed).  Rows without a time end at the start of the merge.
  */
 CREATE FUNCTION snowflake_migrate_internal.assign_ids(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -138,11 +149,13 @@ BEGIN
 				THEN {zero} + z.slot / {slots} * {tick_unit} + z.slot % {slots} * {sequence_unit} END,
 			'c'
 		FROM (
-			SELECT r.no, r.o, r.i + max(r.at - r.i) OVER (ORDER BY r.at, r.no, r.o ROWS UNBOUNDED PRECEDING) AS slot
+			SELECT r.no, r.o, r.i + max(r.at - r.i) OVER (ORDER BY r.i ROWS UNBOUNDED PRECEDING) AS slot
 			FROM (
-				SELECT p.no, p.o, p.at, row_number() OVER (ORDER BY p.at, p.no, p.o) AS i
+				SELECT p.no, p.o, p.at, row_number() OVER (ORDER BY p.at, p.early, p.no, p.o) AS i
 				FROM (
-					SELECT u.no, u.o, {start_slot} - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at
+					SELECT u.no, u.o,
+						{start_slot} - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at,
+						NULL::timestamptz AS early
 					FROM ({untimed}) AS u
 					{and_timed}
 				) AS p
@@ -176,10 +189,16 @@ BEGIN
 		IF names -> 'is_timed' = 'true' THEN
 			PERFORM snowflake_migrate_internal.find_early(names);
 			timed := timed || snowflake_migrate_internal.fill($query$
-				SELECT {no} AS no, s.{"first_key"}::bigint AS o,
-					least(snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots}, {start_slot}) AS at
+				SELECT {no} AS no, s.{"first_key"}::bigint AS o, least({slot}, {start_slot}) AS at, {early_time} AS early
 				FROM {source_table} AS s WHERE {serial} AND {at} IS NOT NULL
-			$query$, names);
+			$query$, names || jsonb_build_object(
+				'slot', snowflake_migrate_internal.fill(CASE names ->> 'early'
+					WHEN 'pack' THEN $query$CASE WHEN {at} < {'packed_until'} THEN {first_slot}
+						ELSE snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots} END$query$
+					ELSE 'snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots}' END, names),
+				'early_time', snowflake_migrate_internal.fill(CASE names ->> 'early'
+					WHEN 'pack' THEN $query$CASE WHEN {at} < {'packed_until'} THEN {at} END$query$
+					ELSE 'NULL::timestamptz' END, names)));
 		END IF;
 		untimed := untimed || snowflake_migrate_internal.fill($query$
 				SELECT {no} AS no, s.{"first_key"}::bigint AS o FROM {source_table} AS s WHERE {serial}
