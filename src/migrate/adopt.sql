@@ -269,28 +269,34 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_hold()
 
 /*
  * Locks the views that are created again, until none was added while it waited for a lock.  LOCK TABLE would lock all
- * that a view reads, and can't lock a materialized view; to give a view to the owner that it has changes nothing.
+ * that a view reads, and can't lock a materialized view; to give a view to the owner that it has changes nothing.  Where
+ * another was put in its place, that is taken back with the transaction.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_lock_views(tables regclass[], columns name[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	command text;
-	commands text[];
-	done text[];
+	view record;
+	views regclass[];
+	locked regclass[];
 BEGIN
 	LOOP
-		commands := ARRAY(
-			SELECT format('ALTER %s %s OWNER TO %s', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END,
-						  v.view, c.relowner::regrole)
-			FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v JOIN pg_class AS c ON c.oid = v.view
-			WHERE v.obstacle IS NULL
-			ORDER BY v.view);
-		EXIT WHEN commands = done;
-		FOREACH command IN ARRAY commands LOOP
-			EXECUTE command;
+		views := ARRAY(SELECT v.view FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v ORDER BY v.view);
+		EXIT WHEN views = locked;
+		FOR view IN
+			SELECT c.oid, c.oid::regclass::text AS name,
+				format('ALTER %s %s OWNER TO %s', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END,
+					   c.oid::regclass, c.relowner::regrole) AS command
+			FROM pg_class AS c WHERE c.oid = ANY (views)
+			ORDER BY c.oid
+		LOOP
+			EXECUTE view.command;
+			IF to_regclass(view.name) IS DISTINCT FROM view.oid::regclass THEN
+				RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+					MESSAGE = format('view %s was replaced while it was to be locked', view.name);
+			END IF;
 		END LOOP;
-		done := commands;
+		locked := views;
 	END LOOP;
 END
 $$;
@@ -561,9 +567,22 @@ BEGIN
 	END IF;
 
 	IF recreate_views THEN
-		IF NOT dry_run THEN
-			PERFORM snowflake_migrate_internal.adopt_check(relations, columns);
+		PERFORM snowflake_migrate_internal.adopt_check(relations, columns);
+		/* Before a view is touched, by its name, and before what it reads is. */
+		FOR blocker IN SELECT b.* FROM snowflake_migrate_internal.adopt_view_blockers(relations, columns) AS b LOOP
+			relation := blocker.relation;
+			action := blocker.action;
+			blocked_by := blocker.blocked_by;
+			RETURN NEXT;
+			problems := problems || format('Table %s: %s.', relation, blocked_by);
+		END LOOP;
+		IF NOT dry_run AND problems = '{}' THEN
 			PERFORM snowflake_migrate_internal.adopt_lock_views(relations, columns);
+			/* Of those that were added meanwhile. */
+			IF EXISTS (SELECT FROM snowflake_migrate_internal.adopt_view_blockers(relations, columns)) THEN
+				RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+					MESSAGE = 'views were changed while they were to be locked', HINT = 'Call it again.';
+			END IF;
 		END IF;
 		FOR view IN SELECT v.* FROM snowflake_migrate_internal.adopt_views(relations, columns) AS v
 			ORDER BY v.level, v.view::oid LOOP
@@ -572,12 +591,6 @@ BEGIN
 				roots := roots || view.root;
 				dropping := dropping || view.dropping;
 				creating := creating || view.creating;
-			ELSE
-				relation := view.root;
-				blocked_by := format('%s cannot be dropped and created again: %s', view.view, view.obstacle);
-				action := E'connect as a role that can, or drop it before, create it again after:\n' || view.creating;
-				RETURN NEXT;
-				problems := problems || format('Table %s: %s.', relation, blocked_by);
 			END IF;
 		END LOOP;
 	END IF;

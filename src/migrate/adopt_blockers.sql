@@ -65,7 +65,7 @@ AS $$
 				AND pg_get_userbyid(d.defaclrole) = current_user
 			CROSS JOIN LATERAL aclexplode(d.defaclacl) AS x
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_role(x.grantee)) AS t (grantee)
-		WHERE c.oid = view AND x.grantee <> d.defaclrole
+		WHERE c.oid = view AND x.grantee NOT IN (d.defaclrole, c.relowner)
 		UNION ALL
 		SELECT 0 AS attnum, t.grantee, t.option,
 			format('GRANT %s ON %s TO %s%s;', string_agg(x.privilege_type, ', ' ORDER BY x.privilege_type),
@@ -90,6 +90,96 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_grants(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: what grants the rights on a view again';
+
+/*
+ * What belongs to a view: its rules, triggers, columns' defaults, indexes and statistics; and the command for what their
+ * definitions do not say: a comment, or that one is disabled.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_view_parts(
+	view regclass,
+	OUT classid oid,
+	OUT objid oid,
+	OUT command text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT p.classid, p.objid,
+		nullif(concat_ws(E'\n',
+			format('COMMENT ON %s IS ', p.name)
+				|| quote_literal(obj_description(p.objid, p.classid::regclass::text::name)) || ';',
+			p.enabling), '')
+	FROM (
+		SELECT 'pg_rewrite'::regclass::oid AS classid, r.oid AS objid, format('RULE %I ON %s', r.rulename, view) AS name,
+			CASE r.ev_enabled WHEN 'O' THEN NULL ELSE
+				format('ALTER TABLE %s %s RULE %I;', view, CASE r.ev_enabled WHEN 'D' THEN 'DISABLE'
+					WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, r.rulename) END AS enabling
+		FROM pg_rewrite AS r WHERE r.ev_class = view
+		UNION ALL
+		SELECT 'pg_trigger'::regclass, t.oid, format('TRIGGER %I ON %s', t.tgname, view),
+			CASE t.tgenabled WHEN 'O' THEN NULL ELSE
+				format('ALTER TABLE %s %s TRIGGER %I;', view, CASE t.tgenabled WHEN 'D' THEN 'DISABLE'
+					WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, t.tgname) END
+		FROM pg_trigger AS t WHERE t.tgrelid = view
+		UNION ALL
+		SELECT 'pg_attrdef'::regclass, d.oid, NULL, NULL FROM pg_attrdef AS d WHERE d.adrelid = view
+		UNION ALL
+		SELECT 'pg_class'::regclass, i.indexrelid, format('INDEX %s', i.indexrelid::regclass), NULL
+		FROM pg_index AS i WHERE i.indrelid = view
+		UNION ALL
+		SELECT 'pg_statistic_ext'::regclass, s.oid, format('STATISTICS %I.%I', n.nspname, s.stxname), NULL
+		FROM pg_statistic_ext AS s JOIN pg_namespace AS n ON n.oid = s.stxnamespace WHERE s.stxrelid = view
+	) AS p
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_parts(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: what belongs to a view';
+
+/* What adopt_view() does not bring back, or null. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_view_losses(view regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT string_agg(l.what, ', ' ORDER BY l.what)
+	FROM (
+		SELECT 'rights that were granted by others than its owner, or taken from the owner' AS what
+		FROM pg_class AS c
+		WHERE c.oid = view AND (
+			EXISTS (SELECT FROM aclexplode(c.relacl) AS x WHERE x.grantor <> c.relowner)
+			OR EXISTS (SELECT FROM pg_attribute AS a CROSS JOIN LATERAL aclexplode(a.attacl) AS x
+					   WHERE a.attrelid = c.oid AND x.grantor <> c.relowner)
+			OR c.relacl IS NOT NULL AND EXISTS (
+				SELECT FROM aclexplode(acldefault('r', c.relowner)) AS d
+				WHERE NOT EXISTS (SELECT FROM aclexplode(c.relacl) AS x
+								  WHERE x.grantee = c.relowner AND x.privilege_type = d.privilege_type)))
+		UNION ALL
+		SELECT format('settings of column %I', a.attname)
+		FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+		WHERE a.attrelid = view AND a.attnum > 0
+			AND (a.attoptions::text ~ 'n_distinct' OR a.attcompression <> '' OR a.attstorage <> t.typstorage)
+		UNION ALL
+		SELECT format('statistics targets of index %s', i.indexrelid::regclass)
+		FROM pg_index AS i
+		WHERE i.indrelid = view AND EXISTS (
+			SELECT FROM pg_attribute AS a WHERE a.attrelid = i.indexrelid AND a.attstattarget >= 0)
+		UNION ALL
+		SELECT format('the replica identity, index %s', i.indexrelid::regclass)
+		FROM pg_index AS i WHERE i.indrelid = view AND i.indisreplident
+		UNION ALL
+		SELECT 'settings of its TOAST table'
+		FROM pg_class AS c JOIN pg_class AS t ON t.oid = c.reltoastrelid
+		WHERE c.oid = view AND t.reloptions IS NOT NULL
+		UNION ALL
+		SELECT format('owner or target of statistics %s', s.stxname)
+		FROM pg_statistic_ext AS s JOIN pg_class AS c ON c.oid = s.stxrelid
+		WHERE s.stxrelid = view AND (s.stxowner <> c.relowner OR s.stxstattarget >= 0)
+		UNION ALL
+		SELECT format('that it depends on %s', pg_describe_object(d.refclassid, d.refobjid, 0))
+		FROM pg_depend AS d
+		WHERE d.classid = 'pg_class'::regclass AND d.objid = view AND d.deptype = 'x'
+		UNION ALL
+		SELECT format('security label %s', quote_literal(l.label))
+		FROM pg_seclabel AS l WHERE l.classoid = 'pg_class'::regclass AND l.objoid = view
+	) AS l
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_losses(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: what would be lost of a view that is created again';
 
 /*
  * What creates a view or a materialized view again, with what would go with it when it is dropped.
@@ -124,6 +214,8 @@ AS $$
 		 FROM pg_trigger AS t WHERE t.tgrelid = view),
 		(SELECT string_agg(pg_get_ruledef(r.oid), E'\n' ORDER BY r.rulename)
 		 FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_type <> '1'),
+		(SELECT string_agg(p.command, E'\n' ORDER BY p.command)
+		 FROM snowflake_migrate_internal.adopt_view_parts(view) AS p WHERE p.command IS NOT NULL),
 		snowflake_migrate_internal.adopt_grants(view),
 		format('COMMENT ON %s %s IS ', k.kind, view) || quote_literal(obj_description(view, 'pg_class')) || ';',
 		(SELECT string_agg(format('COMMENT ON COLUMN %s.%I IS %L;', view, a.attname, d.description),
@@ -381,25 +473,72 @@ AS $$
 			WHEN EXISTS (SELECT FROM pg_depend AS d
 						 WHERE d.classid = 'pg_class'::regclass AND d.objid = v.oid AND d.deptype = 'e')
 				THEN 'it belongs to an extension'
-			ELSE (
+			WHEN c.relpersistence = 't' THEN 'it is temporary'
+			WHEN l.losses IS NOT NULL THEN 'it would lose ' || l.losses
+			WHEN r.is_superuser THEN (
 				SELECT format('code of role %s could take the place of %s for bigint', o.role::regrole, min(o.object))
 				FROM (
 					SELECT pg_describe_object(d.refclassid, d.refobjid, 0) AS object,
-						snowflake_internal.other_creator(coalesce(p.pronamespace, o.oprnamespace)) AS role
-					FROM pg_rewrite AS r
-						JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-						LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+						coalesce(snowflake_internal.other_creator(coalesce(f.pronamespace, o.oprnamespace)),
+								 CASE WHEN e.typowner = ANY (snowflake_internal.other_roles())
+									THEN e.typowner END) AS role
+					FROM snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
+						JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid
+						/* Of a trigger function there is one alone. */
+						LEFT JOIN pg_proc AS f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
+							AND f.prorettype <> 'trigger'::regtype
 						LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
-					WHERE r.ev_class = v.oid) AS o
+						LEFT JOIN pg_type AS y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid
+						/* What is read may be one of an array's: a constant's CHECKs are evaluated as it is read. */
+						LEFT JOIN pg_type AS e ON e.oid IN (y.oid, y.typelem)) AS o
 				WHERE o.role IS NOT NULL
 				GROUP BY o.role
 				ORDER BY o.role
 				LIMIT 1) END
-	FROM view AS v JOIN pg_class AS c ON c.oid = v.oid
+	FROM view AS v
+		JOIN pg_class AS c ON c.oid = v.oid
+		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_view_losses(v.oid)) AS l (losses)
+		CROSS JOIN snowflake_internal.strongest_role() AS r
 	ORDER BY v.level, v.oid
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_views(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: the views that depend on the columns that are widened';
+
+/*
+ * Views that can't be created again by adopt(), and others' code that a superuser would run with them: in what they
+ * read, as a materialized view is filled, and in their own definitions, as they are read.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_view_blockers(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT action text,
+	OUT blocked_by text) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	views CONSTANT oid[] := ARRAY(
+		SELECT v.view::oid FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v ORDER BY v.view);
+BEGIN
+	IF views = '{}' THEN
+		RETURN;
+	END IF;
+	RETURN QUERY
+		SELECT d.relation, d.advice, concat_ws(': ', d.object, d.problem)
+		FROM snowflake_internal.dangerous_code(views, views) AS d;
+	IF FOUND THEN
+		RETURN;
+	END IF;
+	RETURN QUERY
+		SELECT v.root, E'connect as a role that can, or drop it before, create it again after:\n' || v.creating,
+			format('%s cannot be dropped and created again: %s', v.view, v.obstacle)
+		FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v
+		WHERE v.obstacle IS NOT NULL;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_blockers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt()''s own use: views that it can''t create again';
 
 /* Objects that depend on the columns: most can be dropped before and created again after.  Views but these. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_object_blockers(

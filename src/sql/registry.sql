@@ -413,6 +413,7 @@ RETURNS TABLE (node bigint, granted_until bigint, freed bigint, free boolean)
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '200ms'
+SET enable_seqscan = off		-- other groups' rows, dead ones too, may be far more, and statistics be old
 AS $$
 	-- So that its locks do not outlive the session: see finish_write() in server.cpp.
 	SELECT FROM snowflake_internal.registry_memory();

@@ -922,4 +922,55 @@ like($run, qr/^\d+$/, 'merge, an application: is done');
 allowed('verify, an application', 'merger', "SELECT * FROM snowflake_migrate.verify($run)");
 allowed('rollback, an application', 'merger', "CALL snowflake_migrate.rollback($run)");
 
+# Views that a superuser's adoption would create again: what is constant in one is computed when its definition is read, and
+# a materialized view is filled.
+$server->safe_psql('game', q{
+	CREATE SCHEMA lib;
+	GRANT USAGE ON SCHEMA lib TO mallory;
+	CREATE FUNCTION lib.f(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+	CREATE TABLE public.keys (id int PRIMARY KEY);
+	INSERT INTO public.keys VALUES (1);
+	GRANT SELECT ON public.keys TO mallory;
+});
+prepare_as('mallory', q{
+	CREATE DOMAIN mallory.planted AS int CHECK (mallory.deed());
+	CREATE TABLE mallory.joined (id int, n int);
+	CREATE VIEW mallory.of_keys AS SELECT id FROM public.keys;
+});
+my @recreate = ('adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{public.keys}', dry_run => true, recreate_views => true)},
+	adopt => q{SELECT * FROM snowflake_migrate.adopt('{public.keys}', recreate_views => true)});
+refused("another role's view", @recreate);
+prepare_as('mallory', q{CREATE OR REPLACE VIEW mallory.of_keys AS SELECT id, '{1}'::mallory.planted[] AS numbers FROM public.keys});
+refused("another role's view, an array of a domain", @recreate);
+prepare_as('mallory', 'DROP VIEW mallory.of_keys');
+$server->safe_psql('game', q{CREATE MATERIALIZED VIEW public.joined AS SELECT k.id, j.n FROM public.keys AS k JOIN mallory.joined AS j USING (id) WHERE j.n > 0});
+prepare_as('mallory', 'CREATE INDEX ON mallory.joined (n) WHERE n > length(mallory.good()::text)');
+refused("a superuser's materialized view that reads another role's table", @recreate);
+$server->safe_psql('game', 'DROP MATERIALIZED VIEW public.joined; CREATE MATERIALIZED VIEW public.listed AS SELECT id FROM public.keys; CREATE INDEX ON public.listed (lib.f(id))');
+$server->safe_psql('game', 'GRANT CREATE ON SCHEMA lib TO mallory');
+prepare_as('mallory', 'CREATE FUNCTION lib.f(bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN 1; END $$');
+watch();
+($out, $err) = run_as($superuser, $recreate[3]);
+like($err, qr/public.listed cannot be dropped and created again: code of role mallory could take the place of function lib.f\(integer\) for bigint/, 'an index that would call another function: is refused');
+is(deeds(), 0, 'an index that would call another function: is not called');
+prepare_as('mallory', 'DROP FUNCTION lib.f(bigint)');
+$server->safe_psql('game', 'REVOKE CREATE ON SCHEMA lib FROM mallory; DROP MATERIALIZED VIEW public.listed');
+# In another role's schema, its owner could put a view of his own in the place of a superuser's, which would then be given to him.
+$server->safe_psql('game', 'CREATE VIEW mallory.supers_keys AS SELECT id FROM public.keys; GRANT SELECT ON mallory.supers_keys TO mallory');
+{
+	my ($holder, $adopter) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
+
+	# The look waits for its lock on the table; by then it has the view's.
+	$holder->query_safe('BEGIN; LOCK TABLE public.keys IN ACCESS EXCLUSIVE MODE');
+	$adopter->query_until(qr/started/, "\\echo started\n$recreate[3];\n");
+	$server->poll_query_until('game', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%recreate_views%' AND pid <> pg_backend_pid()})
+	  or die 'the adoption does not wait';
+	($out, $err) = run_as('mallory', q{SET lock_timeout = '100ms'; DROP VIEW mallory.supers_keys; ALTER SCHEMA mallory RENAME TO former_mallory});
+	like($err, qr/lock timeout.*lock timeout/s, "a superuser's view in another role's schema: is neither dropped nor moved meanwhile");
+	$holder->query_safe('ROLLBACK');
+	$_->quit foreach $holder, $adopter;
+}
+is($server->safe_psql('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'mallory.supers_keys'::regclass AND attname = 'id'}), 'bigint', 'and it is created again');
+is($server->safe_psql('game', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'mallory is no superuser');
+
 done_testing();
