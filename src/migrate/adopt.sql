@@ -65,7 +65,11 @@ AS $$
 					JOIN pg_attribute AS b ON b.attrelid = d.relation AND b.attname = d.column_name
 				WHERE d.referenced = r.relid
 					AND (b.atttypid = 'bigint'::regtype
-						 OR snowflake_migrate_internal.adopt_type(b.atttypid) IS NOT NULL)
+						 OR snowflake_migrate_internal.adopt_type(b.atttypid) IS NOT NULL
+						 /* One that can't be widened stands in the way. */
+						 OR EXISTS (SELECT FROM pg_type AS y
+									WHERE y.oid = b.atttypid
+										AND snowflake_migrate_internal.adopt_type(y.typbasetype) IS NOT NULL))
 					AND EXISTS (SELECT FROM given AS g WHERE g.relid = r.relid AND g.attname = a.attname)
 			) AS n (relid, attnum)
 	),
@@ -524,7 +528,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_steps(regclass[], name[])
  * recreate_views: views that depend on the columns are dropped, first of all, and created again in the end.  First, as
  * whoever reads one locks it before its tables; and all or none, so that none is left that another needs.
  *
- * Without JIT: to compile these queries would take seconds.
+ * Without JIT: to compile these queries would take seconds.  Constants in what is created again are written as pg_dump
+ * does: so that they are read as they were.
  */
 CREATE FUNCTION snowflake_migrate.adopt(
 	relations regclass[],
@@ -536,6 +541,7 @@ CREATE FUNCTION snowflake_migrate.adopt(
 	OUT blocked_by text,
 	OUT bytes bigint) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET extra_float_digits = 3
 AS $$
 DECLARE
 	blocker record;

@@ -92,40 +92,36 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_grants(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: what grants the rights on a view again';
 
 /*
- * What belongs to a view: its rules, triggers, columns' defaults, indexes and statistics; and the command for what their
- * definitions do not say: a comment, or that one is disabled.
+ * What belongs to a view: its rules, triggers, columns' defaults, indexes and statistics; its expressions (tree); and the
+ * command for what its definition does not say: a comment.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view_parts(
 	view regclass,
 	OUT classid oid,
 	OUT objid oid,
-	OUT command text) RETURNS SETOF record
+	OUT command text,
+	OUT tree text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT p.classid, p.objid,
-		nullif(concat_ws(E'\n',
-			format('COMMENT ON %s IS ', p.name)
-				|| quote_literal(obj_description(p.objid, p.classid::regclass::text::name)) || ';',
-			p.enabling), '')
+		format('COMMENT ON %s IS ', p.name)
+			|| quote_literal(obj_description(p.objid, p.classid::regclass::text::name)) || ';',
+		p.tree
 	FROM (
 		SELECT 'pg_rewrite'::regclass::oid AS classid, r.oid AS objid, format('RULE %I ON %s', r.rulename, view) AS name,
-			CASE r.ev_enabled WHEN 'O' THEN NULL ELSE
-				format('ALTER TABLE %s %s RULE %I;', view, CASE r.ev_enabled WHEN 'D' THEN 'DISABLE'
-					WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, r.rulename) END AS enabling
+			concat(r.ev_qual::text, r.ev_action::text) AS tree
 		FROM pg_rewrite AS r WHERE r.ev_class = view
 		UNION ALL
-		SELECT 'pg_trigger'::regclass, t.oid, format('TRIGGER %I ON %s', t.tgname, view),
-			CASE t.tgenabled WHEN 'O' THEN NULL ELSE
-				format('ALTER TABLE %s %s TRIGGER %I;', view, CASE t.tgenabled WHEN 'D' THEN 'DISABLE'
-					WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, t.tgname) END
+		SELECT 'pg_trigger'::regclass, t.oid, format('TRIGGER %I ON %s', t.tgname, view), t.tgqual::text
 		FROM pg_trigger AS t WHERE t.tgrelid = view
 		UNION ALL
-		SELECT 'pg_attrdef'::regclass, d.oid, NULL, NULL FROM pg_attrdef AS d WHERE d.adrelid = view
+		SELECT 'pg_attrdef'::regclass, d.oid, NULL, d.adbin::text FROM pg_attrdef AS d WHERE d.adrelid = view
 		UNION ALL
-		SELECT 'pg_class'::regclass, i.indexrelid, format('INDEX %s', i.indexrelid::regclass), NULL
+		SELECT 'pg_class'::regclass, i.indexrelid, format('INDEX %s', i.indexrelid::regclass),
+			concat(i.indexprs::text, i.indpred::text)
 		FROM pg_index AS i WHERE i.indrelid = view
 		UNION ALL
-		SELECT 'pg_statistic_ext'::regclass, s.oid, format('STATISTICS %I.%I', n.nspname, s.stxname), NULL
+		SELECT 'pg_statistic_ext'::regclass, s.oid, format('STATISTICS %I.%I', n.nspname, s.stxname), s.stxexprs::text
 		FROM pg_statistic_ext AS s JOIN pg_namespace AS n ON n.oid = s.stxnamespace WHERE s.stxrelid = view
 	) AS p
 $$;
@@ -490,7 +486,14 @@ AS $$
 						LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
 						LEFT JOIN pg_type AS y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid
 						/* What is read may be one of an array's: a constant's CHECKs are evaluated as it is read. */
-						LEFT JOIN pg_type AS e ON e.oid IN (y.oid, y.typelem)) AS o
+						LEFT JOIN pg_type AS e ON e.oid IN (y.oid, y.typelem)
+					UNION ALL
+					/* Casts to them by other functions. */
+					SELECT format('a cast to or from type %s', y.oid::regtype), y.typowner
+					FROM snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
+						CROSS JOIN LATERAL snowflake_internal.computed_types(p.tree) AS t (oid)
+						JOIN pg_type AS y ON y.oid = t.oid
+					WHERE y.typowner = ANY (snowflake_internal.other_roles())) AS o
 				WHERE o.role IS NOT NULL
 				GROUP BY o.role
 				ORDER BY o.role
@@ -535,6 +538,12 @@ BEGIN
 			format('%s cannot be dropped and created again: %s', v.view, v.obstacle)
 		FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v
 		WHERE v.obstacle IS NOT NULL;
+	/* What else goes with views, and has no definition here: columns of a view's type, aggregates. */
+	RETURN QUERY
+		SELECT d.root, 'drop it before, create it again after',
+			pg_describe_object(d.classid, d.objid, d.objsubid)
+		FROM snowflake_migrate_internal.adopt_dependents(tables, columns) AS d
+		WHERE d.level > 0 AND snowflake_migrate_internal.adopt_definition(d.classid, d.objid) IS NULL;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_blockers(regclass[], name[])

@@ -74,18 +74,30 @@ Write	   *newest_write;
 bool		has_asked;
 
 /*
- * Its name says which server's data directory and database it belongs to: a copy
- * beside the original has one of its own.
+ * Its name says which server's data directory it belongs to, and the name of which
+ * database: a copy of the server beside the original has one of its own, and a database
+ * that takes another's name finds what that one has left there.
  */
 bool
 print_memory_name(char *name, size_t size)
 {
+	/* A database that a session is connected to is not renamed. */
+	static uint64 database = 0;
 	struct stat directory;
 
+	if (database == 0)
+	{
+		const char *database_name = IsTransactionState() ? get_database_name(MyDatabaseId) : nullptr;
+
+		if (database_name == nullptr)
+			return false;
+		database = hash_bytes_extended(reinterpret_cast<const unsigned char *>(database_name),
+									   static_cast<int>(strlen(database_name)), 0);
+	}
 	if (stat(DataDir, &directory) != 0)
 		return false;
-	snprintf(name, size, "/snowflake." UINT64_FORMAT ".%u.%llx.%llx",
-			 GetSystemIdentifier(), static_cast<unsigned>(MyDatabaseId),
+	snprintf(name, size, "/snowflake." UINT64_FORMAT ".%llx.%llx.%llx",
+			 GetSystemIdentifier(), static_cast<unsigned long long>(database),
 			 static_cast<unsigned long long>(directory.st_dev), static_cast<unsigned long long>(directory.st_ino));
 	return true;
 }

@@ -60,7 +60,6 @@ CREATE TABLE snowflake_internal.registry_server (
 	timeline text NOT NULL,
 	started_at timestamptz NOT NULL,
 	database oid NOT NULL,
-	database_row xid NOT NULL,			-- its xmin: another one after the database was renamed
 	claims oid NOT NULL,				-- the table
 	claims_file oid NOT NULL,
 	incarnation bigint NOT NULL,		-- the memory that belongs to it has the same
@@ -199,7 +198,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT c.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time(),
-		   d.oid, d.xmin, t.oid, pg_relation_filenode(t.oid), 0::bigint, 0::bigint, 0::bigint
+		   d.oid, t.oid, pg_relation_filenode(t.oid), 0::bigint, 0::bigint, 0::bigint
 	  FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
 	 WHERE d.datname = current_database() AND t.oid = 'snowflake_internal.registry_claim'::regclass
 $$;
@@ -268,8 +267,8 @@ BEGIN
 		SELECT coalesce(max(c.write_number), 0) INTO newest FROM snowflake_internal.registry_claim AS c;
 		-- It is where it was ...
 		is_here := coalesce(rows_known = 1 AND
-			(known.system_identifier, known.timeline, known.database, known.database_row::text) =
-			(here.system_identifier, here.timeline, here.database, here.database_row::text) AND
+			(known.system_identifier, known.timeline, known.database) =
+			(here.system_identifier, here.timeline, here.database) AND
 			(known.claims, known.claims_file) = (here.claims, here.claims_file), false);
 		incarnation := known.incarnation;
 		-- ... and has all that it ever committed.

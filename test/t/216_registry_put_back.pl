@@ -130,7 +130,7 @@ $registry->settle;
 $other->start;
 $other->held;
 
-my ($memory) = grep { -O } glob '/dev/shm/snowflake.' . $registry->value(q{system_identifier || '.' || oid FROM pg_control_system(), pg_database WHERE datname = current_database()}) . '.*';
+my ($memory) = grep { -O } glob '/dev/shm/snowflake.' . $registry->value('system_identifier FROM pg_control_system()') . '.*';
 my $at = $registry->log_position;
 
 unlink $memory or die "$memory: $!";

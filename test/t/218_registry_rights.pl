@@ -424,6 +424,19 @@ is(answer('intruder', written(registry_group => q{'large'}, node => 2000000, lay
 $registry->safe_psql('postgres', q{DELETE FROM snowflake_internal.registry_claim WHERE registry_group = 'large'});
 $registry->settle;
 
+# Whoever may log in can have the database's row in pg_database written anew, by a GRANT that grants nothing: that is no other
+# database, and unsettles nothing.
+$registry->safe_psql('postgres', 'CREATE ROLE passer_by LOGIN');
+foreach my $grant ('GRANT TEMP ON DATABASE postgres TO passer_by', 'REVOKE CONNECT ON DATABASE postgres FROM PUBLIC')
+{
+	my $row = $registry->value(q{xmin FROM pg_database WHERE datname = 'postgres'});
+
+	$registry->psql('template1', $grant, connstr => $registry->connstr('template1') . ' user=passer_by');
+	isnt($registry->value(q{xmin FROM pg_database WHERE datname = 'postgres'}), $row, "$grant: the row is another one");
+	is($registry->value(q{unsettled FROM snowflake_internal.registry_read('default', 99, repeat('5', 32), '1s')}), 0, "$grant: the registry is settled");
+}
+$registry->safe_psql('postgres', 'DROP ROLE passer_by');
+
 #
 # What a server's users see.
 #

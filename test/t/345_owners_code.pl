@@ -956,12 +956,12 @@ is(deeds(), 0, 'an index that would call another function: is not called');
 prepare_as('mallory', 'DROP FUNCTION lib.f(bigint)');
 $server->safe_psql('game', 'REVOKE CREATE ON SCHEMA lib FROM mallory; DROP MATERIALIZED VIEW public.listed');
 # In another role's schema, its owner could put a view of his own in the place of a superuser's, which would then be given to him.
-$server->safe_psql('game', 'CREATE VIEW mallory.supers_keys AS SELECT id FROM public.keys; GRANT SELECT ON mallory.supers_keys TO mallory');
+$server->safe_psql('game', 'CREATE VIEW public.first_keys AS SELECT id FROM public.keys; CREATE VIEW mallory.supers_keys AS SELECT id FROM public.keys');
 {
 	my ($holder, $adopter) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
 
-	# The look waits for its lock on the table; by then it has the view's.
-	$holder->query_safe('BEGIN; LOCK TABLE public.keys IN ACCESS EXCLUSIVE MODE');
+	# It waits for the lock on the first view; by then the look is over.
+	$holder->query_safe(q{BEGIN; COMMENT ON VIEW public.first_keys IS 'x'});
 	$adopter->query_until(qr/started/, "\\echo started\n$recreate[3];\n");
 	$server->poll_query_until('game', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%recreate_views%' AND pid <> pg_backend_pid()})
 	  or die 'the adoption does not wait';
