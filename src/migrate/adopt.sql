@@ -285,7 +285,8 @@ DECLARE
 	locked regclass[];
 BEGIN
 	LOOP
-		views := ARRAY(SELECT v.view FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v ORDER BY v.view);
+		views := ARRAY(
+			SELECT v.view FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v ORDER BY v.view);
 		EXIT WHEN views = locked;
 		FOR view IN
 			SELECT c.oid, c.oid::regclass::text AS name,

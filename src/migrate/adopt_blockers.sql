@@ -108,7 +108,8 @@ AS $$
 			|| quote_literal(obj_description(p.objid, p.classid::regclass::text::name)) || ';',
 		p.tree
 	FROM (
-		SELECT 'pg_rewrite'::regclass::oid AS classid, r.oid AS objid, format('RULE %I ON %s', r.rulename, view) AS name,
+		SELECT 'pg_rewrite'::regclass::oid AS classid, r.oid AS objid,
+			format('RULE %I ON %s', r.rulename, view) AS name,
 			concat(r.ev_qual::text, r.ev_action::text) AS tree
 		FROM pg_rewrite AS r WHERE r.ev_class = view
 		UNION ALL
@@ -121,7 +122,8 @@ AS $$
 			concat(i.indexprs::text, i.indpred::text)
 		FROM pg_index AS i WHERE i.indrelid = view
 		UNION ALL
-		SELECT 'pg_statistic_ext'::regclass, s.oid, format('STATISTICS %I.%I', n.nspname, s.stxname), s.stxexprs::text
+		SELECT 'pg_statistic_ext'::regclass, s.oid, format('STATISTICS %I.%I', n.nspname, s.stxname),
+			s.stxexprs::text
 		FROM pg_statistic_ext AS s JOIN pg_namespace AS n ON n.oid = s.stxnamespace WHERE s.stxrelid = view
 	) AS p
 $$;

@@ -143,8 +143,8 @@ BEGIN
 				format('sequence %s is set past the values that are merged', r.sequence));
 		ELSIF NOT r.can_owner_set THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,
-				format('sequence %s is not set past the values that are merged, as the owner of the table may not set it',
-					   r.sequence),
+				format('sequence %s is not set past the values that are merged, '
+						   'as the owner of the table may not set it', r.sequence),
 				advice => format('GRANT UPDATE ON SEQUENCE %s TO %s;', r.sequence, r.owner));
 		ELSE
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,

@@ -189,7 +189,8 @@ BEGIN
 		IF names -> 'is_timed' = 'true' THEN
 			PERFORM snowflake_migrate_internal.find_early(names);
 			timed := timed || snowflake_migrate_internal.fill($query$
-				SELECT {no} AS no, s.{"first_key"}::bigint AS o, least({slot}, {start_slot}) AS at, {early_time} AS early
+				SELECT {no} AS no, s.{"first_key"}::bigint AS o, least({slot}, {start_slot}) AS at,
+					{early_time} AS early
 				FROM {source_table} AS s WHERE {serial} AND {at} IS NOT NULL
 			$query$, names || jsonb_build_object(
 				'slot', snowflake_migrate_internal.fill(CASE names ->> 'early'
