@@ -92,7 +92,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_grants(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: what grants the rights on a view again';
 
 /*
- * What belongs to a view: its rules, triggers, columns' defaults, indexes and statistics; its expressions (tree); and the
+ * What belongs to a view: its rules, triggers, defaults, indexes and statistics; its expressions (tree); and the
  * command for what its definition does not say: a comment.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view_parts(
