@@ -590,7 +590,8 @@ SKIP:
 # A dump of the registry has its claims.
 #
 
-my $dump = "$PostgreSQL::Test::Utils::tmp_check/registry.sql";
+# Not where another test has one of this name: they run side by side.
+my $dump = $registry->basedir . "/dump.sql";
 my $claims = q{SELECT registry_group, node, granted_until, port, since, generation FROM "Our ids".snowflake_claims ORDER BY 1, 2};
 
 $third->stop;

@@ -10,7 +10,8 @@ use Test::More;
 
 my $scene = Snowflake::Forgetting->new;
 my $registry = $scene->{registry};
-my $dump = "$PostgreSQL::Test::Utils::tmp_check/registry.sql";
+# Not where another test has one of this name: they run side by side.
+my $dump = $registry->basedir . "/dump.sql";
 
 sub dump_database
 {

@@ -75,7 +75,7 @@ sub put_back
 	return;
 }
 
-my $dump = "$PostgreSQL::Test::Utils::tmp_check/registry_data.sql";
+my $dump = $registry->basedir . "/data.sql";
 my $tables = 'snowflake_internal.registry_claim, snowflake_internal.registry_group, snowflake_internal.registry_server';
 
 put_back('a copy of the database in its place',
