@@ -290,8 +290,8 @@ BEGIN
 		EXIT WHEN views = locked;
 		FOR view IN
 			SELECT c.oid, c.oid::regclass::text AS name,
-				format('ALTER %s %s OWNER TO %s', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END,
-					   c.oid::regclass, c.relowner::regrole) AS command
+				format('ALTER %s OWNER TO %s', snowflake_migrate_internal.adopt_view_name(c.oid),
+					   c.relowner::regrole) AS command
 			FROM pg_class AS c WHERE c.oid = ANY (views)
 			ORDER BY c.oid
 		LOOP
@@ -548,7 +548,6 @@ DECLARE
 	blocker record;
 	problems text[] := '{}';
 	step record;
-	view record;
 	recreated regclass[] := ARRAY[]::regclass[];
 	roots regclass[] := ARRAY[]::regclass[];
 	dropping text[] := '{}';
@@ -563,18 +562,18 @@ BEGIN
 	columns := coalesce(columns, snowflake_migrate_internal.adopt_keys(relations));
 	PERFORM snowflake_migrate_internal.adopt_hold();
 
-	IF dry_run THEN
-		PERFORM snowflake_migrate_internal.adopt_check(relations, columns);
 	/* The largest id must be that of all committed rows. */
-	ELSIF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+	IF NOT dry_run AND current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
 		RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
 			MESSAGE = format('cannot adopt tables in a %s transaction',
 							 upper(current_setting('transaction_isolation'))),
 			HINT = 'Use a READ COMMITTED transaction.';
 	END IF;
 
-	IF recreate_views THEN
+	IF dry_run OR recreate_views THEN
 		PERFORM snowflake_migrate_internal.adopt_check(relations, columns);
+	END IF;
+	IF recreate_views THEN
 		/* Before a view is touched, by its name, and before what it reads is. */
 		FOR blocker IN SELECT b.* FROM snowflake_migrate_internal.adopt_view_blockers(relations, columns) AS b LOOP
 			relation := blocker.relation;
@@ -591,15 +590,13 @@ BEGIN
 					MESSAGE = 'views were changed while they were to be locked', HINT = 'Call it again.';
 			END IF;
 		END IF;
-		FOR view IN SELECT v.* FROM snowflake_migrate_internal.adopt_views(relations, columns) AS v
-			ORDER BY v.level, v.view::oid LOOP
-			recreated := recreated || view.view;
-			IF view.obstacle IS NULL THEN
-				roots := roots || view.root;
-				dropping := dropping || view.dropping;
-				creating := creating || view.creating;
-			END IF;
-		END LOOP;
+		SELECT coalesce(array_agg(v.view), '{}'),
+				coalesce(array_agg(v.root) FILTER (WHERE v.obstacle IS NULL), '{}'),
+				coalesce(array_agg(v.dropping) FILTER (WHERE v.obstacle IS NULL), '{}'),
+				coalesce(array_agg(v.creating) FILTER (WHERE v.obstacle IS NULL), '{}')
+			INTO recreated, roots, dropping, creating
+			FROM (SELECT v.* FROM snowflake_migrate_internal.adopt_views(relations, columns) AS v
+				  ORDER BY v.level, v.view::oid) AS v;
 	END IF;
 	IF NOT dry_run AND problems = '{}' THEN
 		/* What is no view stands in the way of them. */

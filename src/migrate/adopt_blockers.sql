@@ -91,40 +91,63 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_grants(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: what grants the rights on a view again';
 
+/* A view as commands name it. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_view_name(view regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('%s %s', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, view)
+	FROM pg_class AS c
+	WHERE c.oid = view
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_name(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: a view as commands name it';
+
 /*
- * What belongs to a view: its rules, triggers, defaults, indexes and statistics; its expressions (tree); and the
- * command for what its definition does not say: a comment.
+ * What belongs to a view: its indexes, statistics, columns' defaults, triggers and rules (rank: in this order); what
+ * creates each again, and its comment (commands, or null); and its expressions (tree).
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view_parts(
 	view regclass,
 	OUT classid oid,
 	OUT objid oid,
-	OUT command text,
+	OUT rank int,
+	OUT definition text,
+	OUT comment text,
 	OUT tree text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT p.classid, p.objid,
+	SELECT p.classid, p.objid, row_number() OVER (ORDER BY p.kind, p.place, p.name)::int, p.definition,
 		format('COMMENT ON %s IS ', p.name)
 			|| quote_literal(obj_description(p.objid, p.classid::regclass::text::name)) || ';',
 		p.tree
 	FROM (
-		SELECT 'pg_rewrite'::regclass::oid AS classid, r.oid AS objid,
-			format('RULE %I ON %s', r.rulename, view) AS name,
-			concat(r.ev_qual::text, r.ev_action::text) AS tree
-		FROM pg_rewrite AS r WHERE r.ev_class = view
+		SELECT 1 AS kind, i.indexrelid::bigint AS place, 'pg_class'::regclass::oid AS classid, i.indexrelid AS objid,
+			format('INDEX %s', i.indexrelid::regclass) AS name,
+			concat_ws(E'\n', pg_get_indexdef(i.indexrelid) || ';',
+				CASE WHEN i.indisclustered
+					THEN format('ALTER %s CLUSTER ON %I;', snowflake_migrate_internal.adopt_view_name(view), x.relname)
+				END) AS definition,
+			concat(i.indexprs::text, i.indpred::text) AS tree
+		FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid WHERE i.indrelid = view
 		UNION ALL
-		SELECT 'pg_trigger'::regclass, t.oid, format('TRIGGER %I ON %s', t.tgname, view), t.tgqual::text
+		SELECT 2, 0, 'pg_statistic_ext'::regclass, s.oid, format('STATISTICS %I.%I', n.nspname, s.stxname),
+			pg_get_statisticsobjdef(s.oid) || ';', s.stxexprs::text
+		FROM pg_statistic_ext AS s JOIN pg_namespace AS n ON n.oid = s.stxnamespace WHERE s.stxrelid = view
+		UNION ALL
+		SELECT 3, a.attnum, 'pg_attrdef'::regclass, d.oid, NULL,
+			format('ALTER VIEW %s ALTER COLUMN %I SET DEFAULT %s;', view, a.attname, pg_get_expr(d.adbin, d.adrelid)),
+			d.adbin::text
+		FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+		WHERE d.adrelid = view
+		UNION ALL
+		SELECT 4, 0, 'pg_trigger'::regclass, t.oid, format('TRIGGER %I ON %s', t.tgname, view),
+			pg_get_triggerdef(t.oid) || ';', t.tgqual::text
 		FROM pg_trigger AS t WHERE t.tgrelid = view
 		UNION ALL
-		SELECT 'pg_attrdef'::regclass, d.oid, NULL, d.adbin::text FROM pg_attrdef AS d WHERE d.adrelid = view
-		UNION ALL
-		SELECT 'pg_class'::regclass, i.indexrelid, format('INDEX %s', i.indexrelid::regclass),
-			concat(i.indexprs::text, i.indpred::text)
-		FROM pg_index AS i WHERE i.indrelid = view
-		UNION ALL
-		SELECT 'pg_statistic_ext'::regclass, s.oid, format('STATISTICS %I.%I', n.nspname, s.stxname),
-			s.stxexprs::text
-		FROM pg_statistic_ext AS s JOIN pg_namespace AS n ON n.oid = s.stxnamespace WHERE s.stxrelid = view
+		/* Its query is one of them. */
+		SELECT 5, 0, 'pg_rewrite'::regclass, r.oid, format('RULE %I ON %s', r.rulename, view),
+			CASE WHEN r.ev_type <> '1' THEN pg_get_ruledef(r.oid) END, concat(r.ev_qual::text, r.ev_action::text)
+		FROM pg_rewrite AS r WHERE r.ev_class = view
 	) AS p
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_parts(regclass)
@@ -189,41 +212,31 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS tex
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT concat_ws(E'\n',
-		format('CREATE %s %s%s%s AS', k.kind, view, ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
+		format('CREATE %s%s%s AS', k.name, ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
 			   (SELECT format(' TABLESPACE %I', s.spcname) FROM pg_tablespace AS s WHERE s.oid = c.reltablespace)),
 		CASE WHEN c.relkind = 'm' AND (k.is_others OR NOT c.relispopulated)
 			THEN rtrim(pg_get_viewdef(view), ';') || E'\n  WITH NO DATA;'
 			ELSE pg_get_viewdef(view) END,
-		CASE WHEN k.is_others THEN format('ALTER %s %s OWNER TO %s;', k.kind, view, c.relowner::regrole) END,
-		(SELECT string_agg(pg_get_indexdef(i.indexrelid) || ';', E'\n' ORDER BY i.indexrelid)
-		 FROM pg_index AS i WHERE i.indrelid = view),
-		(SELECT format('ALTER %s %s CLUSTER ON %I;', k.kind, view, x.relname)
-		 FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid WHERE i.indrelid = view AND i.indisclustered),
-		(SELECT string_agg(pg_get_statisticsobjdef(s.oid) || ';', E'\n' ORDER BY s.stxname)
-		 FROM pg_statistic_ext AS s WHERE s.stxrelid = view),
-		(SELECT string_agg(format('ALTER %s %s ALTER COLUMN %I SET STATISTICS %s;', k.kind, view, a.attname,
-								  a.attstattarget), E'\n' ORDER BY a.attnum)
+		CASE WHEN k.is_others THEN format('ALTER %s OWNER TO %s;', k.name, c.relowner::regrole) END,
+		p.definitions,
+		(SELECT string_agg(format('ALTER %s ALTER COLUMN %I SET STATISTICS %s;', k.name, a.attname, a.attstattarget),
+						   E'\n' ORDER BY a.attnum)
 		 FROM pg_attribute AS a WHERE a.attrelid = view AND a.attstattarget >= 0 AND a.attnum > 0 AND c.relkind = 'm'),
-		(SELECT string_agg(format('ALTER VIEW %s ALTER COLUMN %I SET DEFAULT %s;', view, a.attname,
-								  pg_get_expr(d.adbin, d.adrelid)), E'\n' ORDER BY a.attnum)
-		 FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-		 WHERE d.adrelid = view),
-		(SELECT string_agg(pg_get_triggerdef(t.oid) || ';', E'\n' ORDER BY t.tgname)
-		 FROM pg_trigger AS t WHERE t.tgrelid = view),
-		(SELECT string_agg(pg_get_ruledef(r.oid), E'\n' ORDER BY r.rulename)
-		 FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_type <> '1'),
-		(SELECT string_agg(p.command, E'\n' ORDER BY p.command)
-		 FROM snowflake_migrate_internal.adopt_view_parts(view) AS p WHERE p.command IS NOT NULL),
+		p.comments,
 		snowflake_migrate_internal.adopt_grants(view),
-		format('COMMENT ON %s %s IS ', k.kind, view) || quote_literal(obj_description(view, 'pg_class')) || ';',
+		format('COMMENT ON %s IS ', k.name) || quote_literal(obj_description(view, 'pg_class')) || ';',
 		(SELECT string_agg(format('COMMENT ON COLUMN %s.%I IS %L;', view, a.attname, d.description),
 						   E'\n' ORDER BY a.attnum)
 		 FROM pg_description AS d JOIN pg_attribute AS a ON a.attrelid = view AND a.attnum = d.objsubid
 		 WHERE d.classoid = 'pg_class'::regclass AND d.objoid = view AND d.objsubid > 0),
-		CASE WHEN c.relkind = 'm' AND k.is_others AND c.relispopulated THEN format('REFRESH %s %s;', k.kind, view) END)
-	FROM pg_class AS c,
-		LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END,
-					pg_get_userbyid(c.relowner) <> current_user) AS k (kind, is_others)
+		CASE WHEN c.relkind = 'm' AND k.is_others AND c.relispopulated THEN format('REFRESH %s;', k.name) END)
+	FROM pg_class AS c
+		CROSS JOIN LATERAL (
+			SELECT snowflake_migrate_internal.adopt_view_name(view), pg_get_userbyid(c.relowner) <> current_user
+			) AS k (name, is_others)
+		CROSS JOIN LATERAL (
+			SELECT string_agg(p.definition, E'\n' ORDER BY p.rank), string_agg(p.comment, E'\n' ORDER BY p.comment)
+			FROM snowflake_migrate_internal.adopt_view_parts(view) AS p) AS p (definitions, comments)
 	WHERE c.oid = view
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view(regclass)
@@ -464,7 +477,7 @@ AS $$
 		GROUP BY d.objid
 	)
 	SELECT v.root::regclass, v.oid::regclass, v.level,
-		format('DROP %s %s', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, v.oid::regclass),
+		'DROP ' || snowflake_migrate_internal.adopt_view_name(v.oid),
 		snowflake_migrate_internal.adopt_view(v.oid),
 		CASE
 			WHEN NOT pg_has_role(c.relowner, 'USAGE') THEN format('it belongs to role %s', c.relowner::regrole)

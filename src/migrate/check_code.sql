@@ -161,7 +161,8 @@ AS $$
 		SELECT s.schema, s.is_vague,
 			coalesce(CASE WHEN s.is_vague THEN snowflake_internal.other_creator(s.schema) END,
 					 CASE WHEN c.is_superuser AND NOT snowflake_internal.can_lock_schemas()
-						THEN snowflake_internal.other_renamer(s.schema, c.other_roles) END) AS role
+						THEN (SELECT o.role FROM snowflake_internal.other_schema_owner(s.schema, c.other_roles) AS o
+							  WHERE o.can_rename) END) AS role
 		FROM (SELECT DISTINCT f.schema, f.is_vague FROM found AS f) AS s CROSS JOIN caller AS c
 	),
 	named AS (

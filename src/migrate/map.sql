@@ -386,7 +386,7 @@ BEGIN
 			$query$, names || fk.names || jsonb_build_object(
 				'become', snowflake_migrate_internal.all_rows(run_, no_),
 				'and_not_brought', CASE WHEN fk.parent_no IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
-					' AND NOT EXISTS (SELECT FROM (SELECT * FROM ({rows}) AS p WHERE {comes}) AS p WHERE {same})',
+					' AND NOT EXISTS (SELECT FROM ({rows}) AS p WHERE {comes} AND {same})',
 					fk.names || snowflake_migrate_internal.names(run_, fk.parent_no) || jsonb_build_object(
 						'rows', snowflake_migrate_internal.all_rows(run_, fk.parent_no))) END)),
 			fk.conname, format('rows refer to rows of %s that are in neither the target nor a source', fk.parent),

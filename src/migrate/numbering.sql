@@ -189,17 +189,14 @@ BEGIN
 		IF names -> 'is_timed' = 'true' THEN
 			PERFORM snowflake_migrate_internal.find_early(names);
 			timed := timed || snowflake_migrate_internal.fill($query$
-				SELECT {no} AS no, s.{"first_key"}::bigint AS o, least({slot}, {start_slot}) AS at,
-					{early_time} AS early
+				SELECT {no} AS no, s.{"first_key"}::bigint AS o,
+					least(CASE WHEN {is_packed} THEN {first_slot}
+						ELSE snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots} END, {start_slot}) AS at,
+					CASE WHEN {is_packed} THEN {at} END AS early
 				FROM {source_table} AS s WHERE {serial} AND {at} IS NOT NULL
-			$query$, names || jsonb_build_object(
-				'slot', snowflake_migrate_internal.fill(CASE names ->> 'early'
-					WHEN 'pack' THEN $query$CASE WHEN {at} < {'packed_until'} THEN {first_slot}
-						ELSE snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots} END$query$
-					ELSE 'snowflake_migrate_internal.max_id({at}) / {tick_unit} * {slots}' END, names),
-				'early_time', snowflake_migrate_internal.fill(CASE names ->> 'early'
-					WHEN 'pack' THEN $query$CASE WHEN {at} < {'packed_until'} THEN {at} END$query$
-					ELSE 'NULL::timestamptz' END, names)));
+			$query$, names || jsonb_build_object('is_packed', CASE names ->> 'early'
+				WHEN 'pack' THEN snowflake_migrate_internal.fill('{at} < {''packed_until''}', names)
+				ELSE 'false' END));
 		END IF;
 		untimed := untimed || snowflake_migrate_internal.fill($query$
 				SELECT {no} AS no, s.{"first_key"}::bigint AS o FROM {source_table} AS s WHERE {serial}

@@ -63,20 +63,28 @@ COMMENT ON FUNCTION snowflake_internal.other_creator(oid)
 	IS 'a role with less rights than the caller that may create in a schema';
 
 /*
- * One of these roles, if there is any, that may rename a schema and put another in its place.
+ * One of these roles, if there is any, whose schema it is: what others have there, it can drop.  With CREATE on the
+ * database it can rename the schema, and put another in its place (can_rename).
  */
-CREATE FUNCTION snowflake_internal.other_renamer(schema oid, others oid[]) RETURNS oid
+CREATE FUNCTION snowflake_internal.other_schema_owner(
+	schema oid,
+	others oid[],
+	OUT role oid,
+	OUT can_rename boolean)
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT r.oid
-	FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = ANY (others)
-	WHERE n.oid = schema AND r.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, n.nspowner, 'USAGE')
-		AND has_database_privilege(r.oid, current_database(), 'CREATE')
-	ORDER BY r.oid = n.nspowner DESC, r.oid
+	SELECT r.oid, p.can_rename
+	FROM pg_namespace AS n
+		JOIN pg_roles AS r ON r.oid = ANY (others)
+			/* This role is its member, the owner of the database. */
+			AND r.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, n.nspowner, 'USAGE')
+		CROSS JOIN LATERAL (SELECT has_database_privilege(r.oid, current_database(), 'CREATE')) AS p (can_rename)
+	WHERE n.oid = schema
+	ORDER BY p.can_rename DESC, r.oid = n.nspowner DESC, r.oid
 	LIMIT 1
 $$;
-COMMENT ON FUNCTION snowflake_internal.other_renamer(oid, oid[])
-	IS 'a role with less rights than the caller that may put another schema in the place of one';
+COMMENT ON FUNCTION snowflake_internal.other_schema_owner(oid, oid[])
+	IS 'a role with less rights than the caller whose schema it is';
 
 /* Whether the current role can keep others from renaming schemas: row locks of the catalog are for superusers. */
 CREATE FUNCTION snowflake_internal.can_lock_schemas() RETURNS boolean
@@ -476,14 +484,10 @@ BEGIN
 		SELECT c.* FROM pg_class AS c WHERE c.oid = ANY (relations) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 	),
 	foreign_schema AS MATERIALIZED (
-		SELECT DISTINCT ON (n.oid) n.oid, r.oid AS role, p.can_rename
-		FROM pg_namespace AS n
-			JOIN pg_roles AS r ON r.oid = ANY (others)
-				/* This role is its member, the owner of the database. */
-				AND r.rolname <> 'pg_database_owner' AND pg_has_role(r.oid, n.nspowner, 'USAGE')
-			CROSS JOIN LATERAL (SELECT has_database_privilege(r.oid, current_database(), 'CREATE')) AS p (can_rename)
-		WHERE n.oid IN (SELECT c.relnamespace FROM class AS c)
-		ORDER BY n.oid, p.can_rename DESC, r.oid = n.nspowner DESC, r.oid
+		SELECT n.oid, o.role, o.can_rename
+		FROM (SELECT DISTINCT c.relnamespace FROM class AS c) AS n (oid)
+			CROSS JOIN LATERAL snowflake_internal.other_schema_owner(n.oid, others) AS o
+		WHERE o.role IS NOT NULL
 	),
 	lock AS (
 		SELECT c.oid, c.relnamespace, c.relkind, 'SHARE UPDATE EXCLUSIVE' AS mode, c.relowner AS role
