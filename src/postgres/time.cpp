@@ -41,15 +41,18 @@ time_text(int64_t unix_us)
 	pg_tm		tm = {};
 	fsec_t		fraction = 0;
 
-	if (unix_us == INT64_MAX || timestamp2tm(timestamptz_of(unix_us), nullptr, &tm, &fraction, nullptr, nullptr) != 0)
+	const int64	time = timestamptz_of(unix_us);
+
+	if (TIMESTAMP_NOT_FINITE(time) || timestamp2tm(time, nullptr, &tm, &fraction, nullptr, nullptr) != 0)
 	{
-		strlcpy(result.text, "infinity", sizeof(result.text));
+		strlcpy(result.text, unix_us < 0 ? "-infinity" : "infinity", sizeof(result.text));
 		return result;
 	}
+	/* The year before 1 is 0 here, and 1 BC for people. */
 	snprintf(result.text, sizeof(result.text), "%04d-%02d-%02d %02d:%02d:%02d",
-			 tm.tm_year, tm.tm_mon, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+			 tm.tm_year > 0 ? tm.tm_year : 1 - tm.tm_year, tm.tm_mon, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 	append_fraction(result.text, sizeof(result.text), fraction);
-	strlcat(result.text, "+00", sizeof(result.text));
+	strlcat(result.text, tm.tm_year > 0 ? "+00" : "+00 BC", sizeof(result.text));
 	return result;
 }
 
@@ -113,7 +116,11 @@ interval_datum(int64_t us)
 int64_t
 timestamptz_of(int64_t unix_us)
 {
-	return unix_us == INT64_MAX ? DT_NOEND : unix_us - postgres_epoch_us;
+	int64		result;
+
+	if (unix_us == INT64_MAX)
+		return DT_NOEND;
+	return pg_sub_s64_overflow(unix_us, postgres_epoch_us, &result) ? DT_NOBEGIN : result;
 }
 
 }  // namespace snowflake

@@ -30,7 +30,7 @@ int64_t		unix_time_in(const Layout &layout, int64_t timestamptz);
 /* An interval, as a Datum. */
 uintptr_t	interval_datum(int64_t us);
 
-/* The timestamptz of Unix microseconds; infinity for INT64_MAX. */
+/* The timestamptz of Unix microseconds; infinity for INT64_MAX, -infinity for what lies before all times. */
 int64_t		timestamptz_of(int64_t unix_us);
 
 }  // namespace snowflake

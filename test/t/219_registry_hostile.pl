@@ -50,7 +50,8 @@ sub most_memory
 
 my $time = qr/(?:has not answered|could not connect to the registry) in time/;
 my $unread = qr/^the registry's answer can't be read: /;
-my $too_much = qr/^the registry's answer can't be read: it sends too much that was not asked for|^the registry's answer can't be read: it takes too much memory|memory|lost synchronization|^out of/;
+# A slow machine takes longer for a flood than the time that it has to answer in.
+my $too_much = qr/$time|^the registry's answer can't be read: it sends too much that was not asked for|^the registry's answer can't be read: it takes too much memory|memory|lost synchronization|^out of/;
 my %said = (
 	no_columns => $unread, no_rows => $unread, no_result => $unread, empty_query => $unread, two_rows => $unread, two_results => $unread,
 	many_columns => $unread, other_types => $unread, no_number => $unread, half_a_number => $unread, huge_number => $unread,
@@ -78,7 +79,8 @@ foreach my $how (sort keys %said)
 	$server->reload;
 	# When it comes back, the first time is over.
 	wait_until("$how: the keeper has come back", sub { -e $told && (() = slurp_file($told) =~ /^$how$/mg) > 1 });
-	like($server->stat('problem'), qr/$said{$how}|$time/, "$how: the keeper has no claim, and says why");
+	# Where the machine is slow, it may be late for a try or two.
+	wait_until("$how: the keeper says what is wrong", sub { $server->stat('problem') =~ $said{$how} });
 	is($server->stat('claim'), 'none', "$how: no claim");
 }
 
