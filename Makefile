@@ -5,7 +5,7 @@
 #	make format	lays the C++ out as .clang-format says
 #	make lint	what can be said of the code without running it: layout, clang-tidy, cppcheck, ShellCheck, plpgsql_check
 #	make demo	three private servers with an orders table over them; two game servers that are merged
-#	make bench	the speed, as ratios within one run; BENCH=ids, merge or tables for a part of it
+#	make bench	the speed, as ratios within one run; BENCH=ids, merge, tables or references for a part of it
 
 EXTENSION = snowflake snowflake_migrate
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)

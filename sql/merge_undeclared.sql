@@ -100,3 +100,44 @@ DELETE FROM snowflake_migrate.declared_tables;
 DELETE FROM snowflake_migrate.declared_references;
 DELETE FROM snowflake_migrate.declared_no_references;
 DROP SCHEMA a, world CASCADE;
+
+--
+-- What columns are called: a key's name, with a word after it; without the word that all tables begin with; a part of their
+-- own table
+--
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.hstgrp (groupid bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.group_usage (groupid bigint PRIMARY KEY, hits int);	-- one to one: not where it is made
+SELECT snowflake_migrate.declare_reference('net.group_usage', 'groupid', 'net.hstgrp');
+CREATE TABLE net.icon_map (iconmapid bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.app_users (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.app_states (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.web_states (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.app_feed (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint, kind_id bigint);
+CREATE TABLE net.app_feed_parents (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.app_feed_kinds (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.user_settings (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), groupid bigint, discovery_groupid bigint, groupid_off bigint, groupid2 bigint, iconmapid bigint);
+CREATE TABLE net.app_entry (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), owner_uid bigint, parent bigint, parent_feed bigint, state_id bigint, state int, paid int, valid_days int, androids int, paid_user_id bigint);
+CREATE TABLE b.hstgrp AS TABLE net.hstgrp;
+CREATE TABLE b.group_usage AS TABLE net.group_usage;
+CREATE TABLE b.icon_map AS TABLE net.icon_map;
+CREATE TABLE b.app_users AS TABLE net.app_users;
+CREATE TABLE b.app_states AS TABLE net.app_states;
+CREATE TABLE b.web_states AS TABLE net.web_states;
+CREATE TABLE b.app_feed AS TABLE net.app_feed;
+CREATE TABLE b.app_feed_parents AS TABLE net.app_feed_parents;
+CREATE TABLE b.app_feed_kinds AS TABLE net.app_feed_kinds;
+CREATE TABLE b.user_settings AS TABLE net.user_settings;
+CREATE TABLE b.app_entry AS TABLE net.app_entry;
+SELECT severity, relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object IS NOT NULL ORDER BY relation, object;
+-- a table's name in a column that says nothing of ids: its values have to be keys; where they are of another table, that is said
+INSERT INTO b.app_states SELECT g FROM generate_series(1, 4) AS g;
+INSERT INTO b.hstgrp SELECT g FROM generate_series(1, 200) AS g;
+INSERT INTO b.app_feed_kinds SELECT g FROM generate_series(1001, 1100) AS g;
+INSERT INTO b.app_feed SELECT g, NULL, g FROM generate_series(101, 120) AS g;
+INSERT INTO b.app_entry (id, state, parent_feed, paid) SELECT g, g % 4 + 1, 1000 + g, g FROM generate_series(1, 40) AS g;
+SELECT severity, relation, object, problem, example FROM snowflake_migrate.check('{b}', 'net')
+WHERE object IN ('state', 'parent_feed', 'paid', 'kind_id') ORDER BY relation, object;
+DELETE FROM snowflake_migrate.declared_references;
+DROP SCHEMA b, net CASCADE;

@@ -16,59 +16,158 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.word(text)
 	IS 'for snowflake_migrate.merge()''s own use: a name as it is compared with others';
 
+/* A name's word as it is, and in the singular. */
+CREATE FUNCTION snowflake_migrate_internal.singulars(word text) RETURNS SETOF text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT word
+	UNION
+	SELECT regexp_replace(word, p.ending || '$', p.singular)
+	FROM (VALUES ('s', ''), ('es', ''), ('ies', 'y'), ('people', 'person'), ('children', 'child')) AS p (ending, singular)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.singulars(text)
+	IS 'for snowflake_migrate.merge()''s own use: a word as it is, and in the singular';
+
+/*
+ * What a column is about whose name has id at its end, at its beginning or before a last word, or parent at its
+ * beginning: icon for icon_id, iconid_off; feed for parent_feed.
+ */
+CREATE FUNCTION snowflake_migrate_internal.stem(word text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE
+		WHEN word ~ '._ids?$' THEN regexp_replace(word, '_ids?$', '')
+		WHEN word ~ '^ids?_.' THEN regexp_replace(word, '^ids?_', '')
+		/* Words that end so. */
+		WHEN word ~ ('(^|_)(acid|android|bid|covid|fluid|grid|hybrid|(pre|un)?paid|raid|rapid|solid|(in)?valid|void)s?'
+			'(_[a-z]+|[0-9]*)$') THEN NULL
+		WHEN word ~ '(^|_)uid$' THEN regexp_replace(word, 'uid$', 'user')
+		WHEN word ~ '.ids?$' THEN regexp_replace(word, 'ids?$', '')
+		WHEN word ~ '.id(_?[0-9]+|_[a-z]+)$' THEN regexp_replace(word, '_?id(_?[0-9]+|_[a-z]+)$', '')
+		WHEN word = 'parent' THEN word
+		WHEN word ~ '^parent_.' THEN regexp_replace(word, '^parent_', '') END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.stem(text)
+	IS 'for snowflake_migrate.merge()''s own use: what a column of ids is about';
+
 /*
  * The tables whose ids can be referred to, each under all words that a column could call it by: a word is of the
- * relation at the same place.  unchanging: those whose ids stay what they are.
+ * relation at the same place.  A word is its own name's; or its key's, where that is made in no other table and no
+ * table is called so.  is_plain: its key is called id, as any other, so that a column may call it by its name's end.
+ * unchanging: the tables whose ids stay what they are.
  */
-CREATE FUNCTION snowflake_migrate_internal.vocabulary(
-	run_ bigint,
-	OUT words text[],
-	OUT relations regclass[],
-	OUT unchanging regclass[]) RETURNS record
+CREATE TYPE snowflake_migrate_internal.vocabulary AS (
+	words text[],
+	relations regclass[],
+	is_plain boolean[],
+	unchanging regclass[]
+);
+
+CREATE FUNCTION snowflake_migrate_internal.vocabulary(run_ bigint) RETURNS snowflake_migrate_internal.vocabulary
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT coalesce(array_agg(w.word ORDER BY w.word, w.relation), '{}'),
-		coalesce(array_agg(w.relation ORDER BY w.word, w.relation), '{}'),
-		coalesce(array_agg(w.relation) FILTER (WHERE w.mode = 'same_id'), '{}')
-	FROM (
-		SELECT DISTINCT g.word, t.relation, t.mode
+	WITH referable AS (
+		SELECT t.relation, t.mode, snowflake_migrate_internal.word(c.relname) AS word, k.stem,
+			m.is_made AND count(*) FILTER (WHERE m.is_made) OVER (PARTITION BY k.stem) = 1 AS is_only_maker
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN pg_class AS c ON c.oid = t.relation
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
+			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = t.key[1]
+			CROSS JOIN LATERAL (SELECT a.atthasdef OR a.attidentity <> '') AS m (is_made)
 			CROSS JOIN LATERAL (
-				SELECT w.word
-				UNION ALL
-				SELECT regexp_replace(w.word, p.ending || '$', p.singular)
-				FROM (VALUES ('s', ''), ('es', ''), ('ies', 'y'), ('people', 'person'), ('children', 'child'))
-					AS p (ending, singular)
-			) AS g (word)
+				SELECT snowflake_migrate_internal.stem(snowflake_migrate_internal.word(t.key[1]))) AS k (stem)
 		WHERE t.run = run_ AND cardinality(t.key) = 1 AND t.mode <> 'ignore'
 			AND (t.kind = 'id' OR t.mode = 'same_id'
 				 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
 							WHERE f.run = run_ AND f.no = t.no AND f.name = t.key[1]))
-	) AS w
+	),
+	named AS (
+		SELECT g.word, r.relation, r.mode, r.stem IS NULL AS is_plain
+		FROM referable AS r CROSS JOIN LATERAL snowflake_migrate_internal.singulars(r.word) AS g (word)
+	),
+	word AS (
+		TABLE named
+		UNION ALL
+		SELECT r.stem, r.relation, r.mode, false
+		FROM referable AS r
+		WHERE r.is_only_maker AND r.stem IS NOT NULL AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = r.stem)
+	)
+	SELECT coalesce(array_agg(w.word ORDER BY w.word, w.relation), '{}'),
+		coalesce(array_agg(w.relation ORDER BY w.word, w.relation), '{}'),
+		coalesce(array_agg(w.is_plain ORDER BY w.word, w.relation), '{}'),
+		coalesce(array_agg(w.relation) FILTER (WHERE w.mode = 'same_id'), '{}')
+	FROM word AS w
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.vocabulary(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: what the tables of a run are called';
 
-/*
- * The table that a word names, or that its end names: players for player, sender_player; or else the one whose name
- * ends with it: ci_builds for build.
- */
-CREATE FUNCTION snowflake_migrate_internal.named(name text, words text[], relations regclass[], also_end boolean)
-RETURNS regclass
+/* The table that a word names, or whose name it ends with (also_end): players for player, sender_player. */
+CREATE FUNCTION snowflake_migrate_internal.named(
+	name text,
+	known snowflake_migrate_internal.vocabulary,
+	also_end boolean) RETURNS regclass
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(
-		(SELECT w.relation FROM unnest(words, relations) AS w (word, relation)
-		 WHERE w.word = name OR (also_end AND right(name, length(w.word) + 1) = '_' || w.word)
-		 ORDER BY length(w.word) DESC, w.relation LIMIT 1),
-		(SELECT min(w.relation::oid)::regclass FROM unnest(words, relations) AS w (word, relation)
-		 WHERE also_end AND right(w.word, length(name) + 1) = '_' || name
-		 HAVING count(DISTINCT w.relation) = 1))
+	SELECT w.relation
+	FROM unnest(known.words, known.relations) AS w (word, relation)
+	WHERE w.word = name OR (also_end AND right(name, length(w.word) + 1) = '_' || w.word)
+	ORDER BY length(w.word) DESC, w.relation
+	LIMIT 1
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.named(text, text[], regclass[], boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.named(text, snowflake_migrate_internal.vocabulary, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a word names';
+
+/*
+ * The table that a table's column names by its stem, or by its whole name (is_stem): the one that is called so, also
+ * without the first word, where its own table has the same one, dhcp6_server for a server of dhcp6_options; one that is
+ * called as a part of its own table, prefs_types for a type of prefs; and by a stem, the only one whose name ends so,
+ * ci_builds for build.
+ */
+CREATE FUNCTION snowflake_migrate_internal.named_by(
+	own regclass,
+	name text,
+	is_stem boolean,
+	known snowflake_migrate_internal.vocabulary) RETURNS regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH own_name AS (
+		SELECT g.word, split_part(w.word, '_', 1) || '_' AS beginning
+		FROM pg_class AS c
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
+			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(w.word) AS g (word)
+		WHERE c.oid = own
+	),
+	candidate AS (
+		SELECT w.relation, w.word, w.is_plain,
+			CASE WHEN starts_with(w.word, n.beginning) THEN substr(w.word, length(n.beginning) + 1) END AS rest
+		FROM unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
+			CROSS JOIN (SELECT DISTINCT o.beginning FROM own_name AS o) AS n
+	),
+	akin AS (
+		SELECT c.relation FROM candidate AS c
+		WHERE c.rest = name OR is_stem AND right(name, length(c.rest) + 1) = '_' || c.rest
+		ORDER BY length(c.rest) DESC, c.relation LIMIT 1
+	),
+	part AS (
+		SELECT c.relation FROM candidate AS c JOIN own_name AS o ON c.word = o.word || '_' || name
+		WHERE c.is_plain
+		ORDER BY c.relation LIMIT 1
+	),
+	ending AS (
+		SELECT min(c.relation::oid)::regclass AS relation FROM candidate AS c
+		WHERE is_stem AND c.is_plain AND right(c.word, length(name) + 1) = '_' || name
+		HAVING count(DISTINCT c.relation) = 1
+	)
+	SELECT CASE
+		WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
+		ELSE coalesce(
+			snowflake_migrate_internal.named(name, known, is_stem),
+			(SELECT a.relation FROM akin AS a),
+			(SELECT p.relation FROM part AS p),
+			(SELECT e.relation FROM ending AS e),
+			CASE WHEN is_stem AND name LIKE E'%\\_parent' AND own = ANY (known.relations) THEN own END) END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
+	IS 'for snowflake_migrate.merge()''s own use: the table that a column names';
 
 /* Whether a word is one for who did something, or had it done: author, sent_by. */
 CREATE FUNCTION snowflake_migrate_internal.is_somebody(word text) RETURNS boolean
@@ -83,8 +182,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.is_somebody(text)
 	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for who did something';
 
 /*
- * The columns that refer to nothing yet, of types that can; form is their type's.  stem: what a name with id at its end
- * or its beginning is about.  kind_column: the column beside it that says of which table the ids are.
+ * The columns that refer to nothing yet, of types that can; form is their type's.  kind_column: the column beside it
+ * that says of which table the ids are.
  */
 CREATE FUNCTION snowflake_migrate_internal.undeclared_columns(
 	run_ bigint,
@@ -127,9 +226,7 @@ AS $$
 				WHEN b.oid = 'oid'::regtype THEN 'large object' END
 			FROM (SELECT coalesce(nullif(d.typbasetype, 0), d.oid)) AS b (oid)) AS y (form)
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.attname)) AS g (word)
-		CROSS JOIN LATERAL (
-			SELECT g.word, CASE WHEN g.word ~ '.ids?$' THEN regexp_replace(g.word, '_?ids?$', '')
-				WHEN g.word ~ '^ids?_.' THEN regexp_replace(g.word, '^ids?_', '') END) AS w (word, stem)
+		CROSS JOIN LATERAL (SELECT g.word, snowflake_migrate_internal.stem(g.word)) AS w (word, stem)
 	WHERE c.attgenerated = '' AND y.form IS NOT NULL
 		AND NOT (t.kind = 'id' AND t.key = ARRAY[c.attname])
 		/* A document may hold more than what is declared. */
@@ -265,8 +362,7 @@ CREATE FUNCTION snowflake_migrate_internal.find_documents(
 	run_ bigint,
 	relation_ regclass,
 	name_ name,
-	words text[],
-	relations regclass[]) RETURNS void
+	known snowflake_migrate_internal.vocabulary) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -277,8 +373,8 @@ BEGIN
 	FOR found IN
 		SELECT DISTINCT u.path, n.referenced
 		FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS u
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.named(
-				regexp_replace(u.member, '_?ids?$', ''), words, relations, true)) AS n (referenced)
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.named_by(relation_,
+				coalesce(snowflake_migrate_internal.stem(u.member), u.member), true, known)) AS n (referenced)
 		ORDER BY u.path
 	LOOP
 		IF found.referenced IS NULL THEN
@@ -300,7 +396,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(bigint, regclass, name, text[], regclass[])
+COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(bigint, regclass, name, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: adds documents that may hold ids to the report';
 
 /* The kinds of ids that a column holds in the sources, as the column beside it names them. */
@@ -348,8 +444,7 @@ CREATE FUNCTION snowflake_migrate_internal.find_kinds(
 	relation_ regclass,
 	name_ name,
 	kind_column name,
-	words text[],
-	relations regclass[]) RETURNS void
+	known snowflake_migrate_internal.vocabulary) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -361,7 +456,7 @@ BEGIN
 	END IF;
 	/* The last word: Player of App\Models\Player. */
 	SELECT string_agg(format('SELECT snowflake_migrate.declare_reference(%L, %L, %L, %L);', relation_, name_,
-							 coalesce(snowflake_migrate_internal.named(w.word, words, relations, false)::text, '?'),
+							 coalesce(snowflake_migrate_internal.named(w.word, known, false)::text, '?'),
 							 format('%I = %L', kind_column, k.kind)), E'\n' ORDER BY k.kind COLLATE "C")
 		INTO declarations
 		FROM unnest(kinds) AS k (kind)
@@ -375,7 +470,7 @@ BEGIN
 		is_question => true);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(bigint, regclass, name, name, text[], regclass[])
+COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(bigint, regclass, name, name, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: adds a column of ids of several tables to the report';
 
 /* A column in question: as undeclared_columns() and value_matches() have it. */
@@ -401,22 +496,31 @@ CREATE FUNCTION snowflake_migrate_internal.likeliest(
 	own regclass,
 	word text,
 	fitting regclass[],
-	words text[],
-	relations regclass[]) RETURNS regclass[]
+	known snowflake_migrate_internal.vocabulary) RETURNS regclass[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT array_agg(f.relation ORDER BY p.is_person DESC, (f.relation = own) <> p.is_person, f.n)
 	FROM unnest(fitting) WITH ORDINALITY AS f (relation, n)
 		CROSS JOIN LATERAL (
 			SELECT snowflake_migrate_internal.is_somebody(likeliest.word) AND EXISTS (
-				SELECT FROM unnest(words, relations) AS w (word, relation)
+				SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
 				WHERE w.relation = f.relation
 					AND w.word ~ ('(^|_)(account|avatar|character|client|customer|employee|hero|member|person|player'
 								  '|profile|user)$'))
 		) AS p (is_person)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.likeliest(regclass, text, regclass[], text[], regclass[])
+COMMENT ON FUNCTION snowflake_migrate_internal.likeliest(regclass, text, regclass[], snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: the tables that a column may refer to';
+
+/* Up to three tables, and how many more there are; null for none. */
+CREATE FUNCTION snowflake_migrate_internal.listed(relations regclass[]) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT nullif(array_to_string(relations[1 : 3], ', '), '')
+		|| CASE WHEN cardinality(relations) > 3 THEN format(' and %s more', cardinality(relations) - 3) ELSE '' END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.listed(regclass[])
+	IS 'for snowflake_migrate.merge()''s own use: tables, as a sentence has them';
 
 /*
  * Adds a column to the report whose name says nothing of a table, or has a namesake, where its values are keys.  Small
@@ -427,12 +531,11 @@ CREATE FUNCTION snowflake_migrate_internal.find_by_values(
 	run_ bigint,
 	col snowflake_migrate_internal.questioned_column,
 	namesake regclass,
-	words text[],
-	relations regclass[]) RETURNS void
+	known snowflake_migrate_internal.vocabulary) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	has_id CONSTANT boolean := col.word ~ '_ids?$|^ids?_';
+	has_id CONSTANT boolean := col.stem IS NOT NULL;
 	fitting regclass[];
 BEGIN
 	IF coalesce(cardinality(col.relations), 0) = 0 THEN
@@ -446,29 +549,32 @@ BEGIN
 		RETURN;
 	END IF;
 	fitting := snowflake_migrate_internal.likeliest(
-		col.relation, coalesce(col.stem, col.word), col.relations, words, relations);
+		col.relation, coalesce(col.stem, col.word), col.relations, known);
 	IF has_id OR snowflake_migrate_internal.is_somebody(col.word) OR col.form = 'text' AND col.total >= 3
 		OR col.total >= 8 AND cardinality(fitting) <= 3
 			AND col.total * ln(snowflake_migrate_internal.key_density(run_, fitting[1])) < ln(0.001) THEN
 		PERFORM snowflake_migrate_internal.ask(run_, col.relation, col.name,
 			format('may be a reference to %s: its values are keys of it', fitting[1])
-				|| coalesce(', and of ' || nullif(array_to_string(fitting[2 : 4], ', '), '')
-							|| CASE WHEN cardinality(fitting) > 4 THEN format(' and %s more', cardinality(fitting) - 4)
-								ELSE '' END, ''),
+				|| coalesce(', and of ' || snowflake_migrate_internal.listed(fitting[2 :]), ''),
 			format('%s of %s values', col.hits[array_position(col.relations, fitting[1])], col.total),
 			format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);', col.relation, col.name, fitting[1]));
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_by_values(
-		bigint, snowflake_migrate_internal.questioned_column, regclass, text[], regclass[])
+		bigint, snowflake_migrate_internal.questioned_column, regclass, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: adds a column whose values are keys to the report';
 
-/* Adds a column to the report whose name is one of a table (referenced).  Its values may say so, too, or not. */
+/*
+ * Adds a column to the report whose name is one of a table (referenced): with an id in it (is_stem), or else just the
+ * table's.  Its values may say so, too, or not.
+ */
 CREATE FUNCTION snowflake_migrate_internal.find_by_name(
 	run_ bigint,
 	col snowflake_migrate_internal.questioned_column,
-	referenced regclass) RETURNS void
+	referenced regclass,
+	is_stem boolean,
+	known snowflake_migrate_internal.vocabulary) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -477,13 +583,16 @@ BEGIN
 	PERFORM snowflake_migrate_internal.ask(run_, col.relation, col.name,
 		CASE WHEN n IS NULL AND col.total > 0
 			THEN format('is called like a reference to %s, though few of its values are keys of it', referenced)
-			ELSE format('looks like a reference to %s, but has no foreign key', referenced) END,
+				|| coalesce('; they are keys of ' || snowflake_migrate_internal.listed(
+					snowflake_migrate_internal.likeliest(col.relation, col.stem, col.relations, known)), '')
+			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
+			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);', col.relation, col.name, referenced));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_by_name(
-		bigint, snowflake_migrate_internal.questioned_column, regclass)
+		bigint, snowflake_migrate_internal.questioned_column, regclass, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: adds a column that is called like a table to the report';
 
 /* Adds a column to the report that names large objects of other databases. */
@@ -505,12 +614,12 @@ CREATE FUNCTION snowflake_migrate_internal.check_undeclared(run_ bigint) RETURNS
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	known record;
+	known snowflake_migrate_internal.vocabulary;
 	col snowflake_migrate_internal.questioned_column;
 	referenced regclass;
 	namesake regclass;		/* its name says nothing of ids */
 BEGIN
-	SELECT v.* INTO known FROM snowflake_migrate_internal.vocabulary(run_) AS v;
+	known := snowflake_migrate_internal.vocabulary(run_);
 	FOR col IN
 		SELECT c.no, c.relation, c.name, c.form, c.word, c.stem, c.kind_column,
 			coalesce(v.total, 0), coalesce(v.has_others, false), v.relations, v.hits
@@ -518,8 +627,7 @@ BEGIN
 			LEFT JOIN snowflake_migrate_internal.value_matches(run_) AS v USING (no, name)
 	LOOP
 		IF col.form = 'document' THEN
-			PERFORM snowflake_migrate_internal.find_documents(run_, col.relation, col.name,
-				known.words, known.relations);
+			PERFORM snowflake_migrate_internal.find_documents(run_, col.relation, col.name, known);
 			CONTINUE;
 		ELSIF col.form = 'large object' THEN
 			PERFORM snowflake_migrate_internal.find_large_objects(run_, col.relation, col.name);
@@ -527,23 +635,19 @@ BEGIN
 		END IF;
 		/* Texts that are numbers; where the name is a table's, a few may be others. */
 		CONTINUE WHEN col.form = 'text' AND col.total = 0 AND (col.has_others OR col.kind_column IS NULL);
-		referenced := CASE WHEN col.stem = 'parent' THEN col.relation
-			ELSE coalesce(snowflake_migrate_internal.named(col.stem, known.words, known.relations, true),
-						  CASE WHEN col.stem LIKE E'%\\_parent' AND col.relation = ANY (known.relations)
-							THEN col.relation END) END;
-		namesake := snowflake_migrate_internal.named(col.word, known.words, known.relations, false);
+		referenced := snowflake_migrate_internal.named_by(col.relation, col.stem, true, known);
+		namesake := snowflake_migrate_internal.named_by(col.relation, col.word, false, known);
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
 		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
 		IF referenced IS NOT NULL
 			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations)) THEN
-			PERFORM snowflake_migrate_internal.find_by_name(run_, col, referenced);
+			PERFORM snowflake_migrate_internal.find_by_name(run_, col, referenced, true, known);
 		ELSIF col.kind_column IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column,
-				known.words, known.relations);
+			PERFORM snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column, known);
 		ELSIF namesake = ANY (col.relations) THEN
-			PERFORM snowflake_migrate_internal.find_by_name(run_, col, namesake);
+			PERFORM snowflake_migrate_internal.find_by_name(run_, col, namesake, false, known);
 		ELSE
-			PERFORM snowflake_migrate_internal.find_by_values(run_, col, namesake, known.words, known.relations);
+			PERFORM snowflake_migrate_internal.find_by_values(run_, col, namesake, known);
 		END IF;
 	END LOOP;
 END

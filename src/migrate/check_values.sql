@@ -42,7 +42,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	names CONSTANT jsonb := jsonb_build_object('sample', snowflake_migrate_internal.relation(run_, 'sample'));
-	words CONSTANT text[] := (SELECT v.words FROM snowflake_migrate_internal.vocabulary(run_) AS v);
+	known CONSTANT snowflake_migrate_internal.vocabulary := snowflake_migrate_internal.vocabulary(run_);
 	t record;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill(
@@ -57,8 +57,9 @@ BEGIN
 			JOIN pg_type AS y ON y.oid = a.atttypid
 			CROSS JOIN LATERAL snowflake_migrate_internal.values_query(
 				c.name, coalesce(nullif(y.typbasetype, 0), y.oid),
-				CASE WHEN c.stem IS NOT NULL OR c.word = ANY (words)
-						OR snowflake_migrate_internal.is_somebody(c.word) THEN 0 ELSE 999 END) AS v (query)
+				CASE WHEN c.stem IS NOT NULL OR snowflake_migrate_internal.is_somebody(c.word)
+						OR snowflake_migrate_internal.named_by(c.relation, c.word, false, known) IS NOT NULL
+					THEN 0 ELSE 999 END) AS v (query)
 		WHERE v.query IS NOT NULL
 		GROUP BY s.no, s.source_no, s.source_relation
 	LOOP
