@@ -272,7 +272,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_hold()
 	IS 'for snowflake_migrate.adopt()''s own use: locks what decides what it changes';
 
 /*
- * Locks the views that are created again, until none was added while it waited for a lock.  LOCK TABLE would lock all
+ * Locks the views that are created again, and the names of the schemas that their definitions have, until none was
+ * added while it waited for a lock.  LOCK TABLE would lock all
  * that a view reads, and can't lock a materialized view; to give a view to the owner that it has changes nothing.
  * Where another was put in its place, that is taken back with the transaction.
  */
@@ -288,6 +289,9 @@ BEGIN
 		views := ARRAY(
 			SELECT v.view FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v ORDER BY v.view);
 		EXIT WHEN views = locked;
+		PERFORM snowflake_internal.lock_schemas(ARRAY(
+			SELECT s.oid FROM unnest(views) AS v (oid),
+				snowflake_migrate_internal.adopt_view_schemas(v.oid) AS s (oid)));
 		FOR view IN
 			SELECT c.oid, c.oid::regclass::text AS name,
 				format('ALTER %s OWNER TO %s', snowflake_migrate_internal.adopt_view_name(c.oid),
@@ -394,12 +398,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_column_steps(regclass[], na
 	IS 'for snowflake_migrate.adopt()''s own use: the commands that change columns';
 
 /*
- * The commands that drop the sequences of adopted columns, and which are kept, and why.  The sequence of an identity
- * column goes with the identity.
+ * The commands that drop the sequences of adopted columns, and which are kept, and why: those that others use, or views
+ * that are created again (kept).  The sequence of an identity column goes with the identity.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_sequence_steps(
 	tables regclass[],
 	columns name[],
+	kept oid[],
 	OUT rank int,
 	OUT relation regclass,
 	OUT command text,
@@ -436,13 +441,16 @@ AS $$
 		GROUP BY l.seqrelid
 		HAVING NOT bool_or(l.deptype = 'i')
 	)
-	SELECT 4, s.root, CASE WHEN s.owned AND s.users IS NULL THEN format('DROP SEQUENCE %s', s.name) END,
+	SELECT 4, s.root, CASE WHEN s.owned AND u.users IS NULL THEN format('DROP SEQUENCE %s', s.name) END,
 		format('sequence %s is kept, as %s', s.name,
-			   CASE WHEN s.owned THEN 'it is used: ' || s.users ELSE 'it does not belong to the column' END),
+			   CASE WHEN s.owned THEN 'it is used: ' || u.users ELSE 'it does not belong to the column' END),
 		0
 	FROM sequence AS s
+		CROSS JOIN LATERAL (
+			SELECT coalesce(s.users, CASE WHEN s.name = ANY (kept) THEN 'by views that are created again' END)
+			) AS u (users)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_sequence_steps(regclass[], name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_sequence_steps(regclass[], name[], oid[])
 	IS 'for snowflake_migrate.adopt()''s own use: what becomes of sequences';
 
 /*
@@ -504,6 +512,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_function_notes(regclass[], 
 CREATE FUNCTION snowflake_migrate_internal.adopt_steps(
 	tables regclass[],
 	columns name[],
+	kept oid[],
 	OUT relation regclass,
 	OUT command text,
 	OUT note text,
@@ -513,12 +522,12 @@ AS $$
 	SELECT s.relation, s.command, s.note, s.bytes
 	FROM (SELECT * FROM snowflake_migrate_internal.adopt_column_steps(tables, columns)
 		  UNION ALL
-		  SELECT * FROM snowflake_migrate_internal.adopt_sequence_steps(tables, columns)
+		  SELECT * FROM snowflake_migrate_internal.adopt_sequence_steps(tables, columns, kept)
 		  UNION ALL
 		  SELECT * FROM snowflake_migrate_internal.adopt_function_notes(tables, columns)) AS s
 	ORDER BY s.rank, s.relation::oid, s.command, s.note
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_steps(regclass[], name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_steps(regclass[], name[], oid[])
 	IS 'for snowflake_migrate.adopt()''s own use: what is to be done';
 
 /*
@@ -530,7 +539,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_steps(regclass[], name[])
  * whoever reads one locks it before its tables; and all or none, so that none is left that another needs.
  *
  * Without JIT: to compile these queries would take seconds.  Constants in what is created again are written as pg_dump
- * does: so that they are read as they were.
+ * does: so that they are read as they were; and a view has no tablespace and no access method but its own.
  */
 CREATE FUNCTION snowflake_migrate.adopt(
 	relations regclass[],
@@ -543,12 +552,14 @@ CREATE FUNCTION snowflake_migrate.adopt(
 	OUT bytes bigint) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET extra_float_digits = 3
+SET default_tablespace = '' SET default_table_access_method = 'heap'
 AS $$
 DECLARE
 	blocker record;
 	problems text[] := '{}';
 	step record;
 	recreated regclass[] := ARRAY[]::regclass[];
+	used oid[] := ARRAY[]::oid[];		/* by what is created again */
 	roots regclass[] := ARRAY[]::regclass[];
 	dropping text[] := '{}';
 	creating text[] := '{}';
@@ -597,6 +608,12 @@ BEGIN
 			INTO recreated, roots, dropping, creating
 			FROM (SELECT v.* FROM snowflake_migrate_internal.adopt_views(relations, columns) AS v
 				  ORDER BY v.level, v.view::oid) AS v;
+		used := ARRAY(
+			SELECT d.refobjid
+			FROM unnest(recreated) AS v (oid)
+				CROSS JOIN LATERAL snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
+				JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid
+					AND d.refclassid = 'pg_class'::regclass);
 	END IF;
 	IF NOT dry_run AND problems = '{}' THEN
 		/* What is no view stands in the way of them. */
@@ -631,7 +648,7 @@ BEGIN
 		RETURN NEXT;
 	END LOOP;
 	/* All steps are known before the first is executed. */
-	FOR step IN SELECT s.* FROM snowflake_migrate_internal.adopt_steps(relations, columns) AS s LOOP
+	FOR step IN SELECT s.* FROM snowflake_migrate_internal.adopt_steps(relations, columns, used) AS s LOOP
 		IF NOT dry_run AND step.command IS NOT NULL THEN
 			EXECUTE step.command;
 		END IF;

@@ -118,12 +118,14 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT p.classid, p.objid, row_number() OVER (ORDER BY p.kind, p.place, p.name)::int, p.definition,
 		format('COMMENT ON %s IS ', p.name)
-			|| quote_literal(obj_description(p.objid, p.classid::regclass::text::name)) || ';',
+			|| quote_literal((SELECT obj_description(p.objid, c.relname) FROM pg_class AS c WHERE c.oid = p.classid)) || ';',
 		p.tree
 	FROM (
 		SELECT 1 AS kind, i.indexrelid::bigint AS place, 'pg_class'::regclass::oid AS classid, i.indexrelid AS objid,
 			format('INDEX %s', i.indexrelid::regclass) AS name,
 			concat_ws(E'\n', pg_get_indexdef(i.indexrelid) || ';',
+				(SELECT format('ALTER INDEX %s SET TABLESPACE %I;', i.indexrelid::regclass, s.spcname)
+				 FROM pg_tablespace AS s WHERE s.oid = x.reltablespace),
 				CASE WHEN i.indisclustered
 					THEN format('ALTER %s CLUSTER ON %I;', snowflake_migrate_internal.adopt_view_name(view), x.relname)
 				END) AS definition,
@@ -193,7 +195,16 @@ AS $$
 		UNION ALL
 		SELECT format('that it depends on %s', pg_describe_object(d.refclassid, d.refobjid, 0))
 		FROM pg_depend AS d
-		WHERE d.classid = 'pg_class'::regclass AND d.objid = view AND d.deptype = 'x'
+		WHERE d.deptype = 'x' AND (
+			(d.classid, d.objid) = ('pg_class'::regclass, view)
+			OR EXISTS (SELECT FROM snowflake_migrate_internal.adopt_view_parts(view) AS p
+					   WHERE (p.classid, p.objid) = (d.classid, d.objid)))
+		UNION ALL
+		SELECT format('that rule %I is disabled, or enabled for replicas', r.rulename)
+		FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_enabled <> 'O'
+		UNION ALL
+		SELECT 'the comment on the type of its rows'
+		FROM pg_class AS c WHERE c.oid = view AND obj_description(c.reltype, 'pg_type') IS NOT NULL
 		UNION ALL
 		SELECT format('security label %s', quote_literal(l.label))
 		FROM pg_seclabel AS l WHERE l.classoid = 'pg_class'::regclass AND l.objoid = view
@@ -212,7 +223,9 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS tex
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT concat_ws(E'\n',
-		format('CREATE %s%s%s AS', k.name, ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
+		format('CREATE %s%s%s%s AS', k.name, (SELECT format(' USING %I', a.amname) FROM pg_am AS a
+				WHERE a.oid = c.relam AND a.amname <> 'heap'),
+			   ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
 			   (SELECT format(' TABLESPACE %I', s.spcname) FROM pg_tablespace AS s WHERE s.oid = c.reltablespace)),
 		CASE WHEN c.relkind = 'm' AND (k.is_others OR NOT c.relispopulated)
 			THEN rtrim(pg_get_viewdef(view), ';') || E'\n  WITH NO DATA;'
@@ -404,7 +417,9 @@ AS $$
 		  FROM pg_class AS r JOIN pg_type AS t ON r.reltype IN (t.oid, t.typelem)
 		  WHERE class = 'pg_class'::regclass AND r.oid = object) AS o (classid, objid)
 		JOIN pg_depend AS d ON d.refclassid = o.classid AND d.refobjid = o.objid AND d.deptype = 'n'
-		LEFT JOIN pg_rewrite AS v ON d.classid = 'pg_rewrite'::regclass AND v.oid = d.objid AND v.ev_type = '1'
+		/* A view's other rules are created with it, and so are what they write to before it. */
+		LEFT JOIN (pg_rewrite AS v JOIN pg_class AS w ON w.oid = v.ev_class AND w.relkind IN ('v', 'm'))
+			ON d.classid = 'pg_rewrite'::regclass AND v.oid = d.objid
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_lost_with(oid, oid)
 	IS 'for snowflake_migrate.adopt()''s own use: what goes with an object that is dropped';
@@ -455,6 +470,55 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_dependents(regclass[], name
 	IS 'for snowflake_migrate.adopt()''s own use: what depends on the columns that are widened';
 
 /*
+ * A role, if there is one, that has less rights than the caller, and could have code of its own called in the place of
+ * a function or an operator that is looked for anew by its name: it may create others in the schema, has done so, or
+ * owns a type of which there is one of that name for its values, as it can add a cast.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_overloader(class oid, object oid) RETURNS oid
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH namesake (schema, owner, types) AS (
+		SELECT n.pronamespace, n.proowner, n.proargtypes::oid[]
+		FROM pg_proc AS p JOIN pg_proc AS n ON n.proname = p.proname AND n.pronamespace = p.pronamespace
+		WHERE class = 'pg_proc'::regclass AND p.oid = object
+		UNION ALL
+		SELECT n.oprnamespace, n.oprowner, ARRAY[n.oprleft, n.oprright]
+		FROM pg_operator AS o JOIN pg_operator AS n ON n.oprname = o.oprname AND n.oprnamespace = o.oprnamespace
+		WHERE class = 'pg_operator'::regclass AND o.oid = object
+	)
+	SELECT coalesce(
+		(SELECT snowflake_internal.other_creator(n.schema) FROM namesake AS n LIMIT 1),
+		(SELECT r.role
+		 FROM namesake AS n
+			CROSS JOIN LATERAL (
+				SELECT n.owner
+				UNION ALL
+				SELECT e.typowner
+				FROM pg_type AS y JOIN pg_type AS e ON e.oid IN (y.oid, y.typelem, y.typbasetype)
+				WHERE y.oid = ANY (n.types)) AS r (role)
+		 WHERE r.role = ANY (snowflake_internal.other_roles())
+		 ORDER BY r.role
+		 LIMIT 1))
+	FROM pg_namespace AS s
+	WHERE s.nspname = 'pg_catalog' AND s.oid NOT IN (SELECT n.schema FROM namesake AS n)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_overloader(oid, oid)
+	IS 'for snowflake_migrate.adopt()''s own use: whose code could be called in the place of a function or an operator';
+
+/* The schemas of all that a view's definition names, but PostgreSQL's own. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_view_schemas(view regclass) RETURNS SETOF oid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT DISTINCT n.oid
+	FROM snowflake_migrate_internal.adopt_view_parts(view) AS p
+		JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid AND d.refobjid >= 16384
+		CROSS JOIN LATERAL pg_identify_object(d.refclassid, d.refobjid, 0) AS i
+		JOIN pg_namespace AS n ON quote_ident(n.nspname) = i.schema
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_schemas(regclass)
+	IS 'for snowflake_migrate.adopt()''s own use: the schemas of what a view names';
+
+/*
  * The views that depend on the columns, in the order in which they can be created again; and why a view can't be by
  * adopt() itself, or null.
  */
@@ -486,19 +550,28 @@ AS $$
 				THEN 'it belongs to an extension'
 			WHEN c.relpersistence = 't' THEN 'it is temporary'
 			WHEN l.losses IS NOT NULL THEN 'it would lose ' || l.losses
+			WHEN EXISTS (
+				SELECT
+				FROM snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
+					JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid
+						AND d.refclassid = 'pg_class'::regclass
+					JOIN pg_depend AS i ON i.classid = 'pg_class'::regclass AND i.objid = d.refobjid AND i.deptype = 'i'
+						AND i.refclassid = 'pg_class'::regclass
+					JOIN snowflake_migrate_internal.adopt_columns(tables, columns) AS a
+						ON a.adopted AND a.member = i.refobjid AND a.attnum = i.refobjsubid)
+				THEN 'it uses the sequence of an identity, which goes'
 			WHEN r.is_superuser THEN (
 				SELECT format('code of role %s could take the place of %s for bigint', o.role::regrole, min(o.object))
 				FROM (
 					SELECT pg_describe_object(d.refclassid, d.refobjid, 0) AS object,
-						coalesce(snowflake_internal.other_creator(coalesce(f.pronamespace, o.oprnamespace)),
-								 CASE WHEN e.typowner = ANY (snowflake_internal.other_roles())
-									THEN e.typowner END) AS role
+						coalesce(
+							/* Of a trigger function there is one alone. */
+							CASE WHEN f.prorettype IS DISTINCT FROM 'trigger'::regtype
+								THEN snowflake_migrate_internal.adopt_overloader(d.refclassid, d.refobjid) END,
+							CASE WHEN e.typowner = ANY (snowflake_internal.other_roles()) THEN e.typowner END) AS role
 					FROM snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
 						JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid
-						/* Of a trigger function there is one alone. */
 						LEFT JOIN pg_proc AS f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
-							AND f.prorettype <> 'trigger'::regtype
-						LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
 						LEFT JOIN pg_type AS y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid
 						/* What is read may be one of an array's: a constant's CHECKs are evaluated as it is read. */
 						LEFT JOIN pg_type AS e ON e.oid IN (y.oid, y.typelem)
@@ -508,7 +581,15 @@ AS $$
 					FROM snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
 						CROSS JOIN LATERAL snowflake_internal.computed_types(p.tree) AS t (oid)
 						JOIN pg_type AS y ON y.oid = t.oid
-					WHERE y.typowner = ANY (snowflake_internal.other_roles())) AS o
+					WHERE y.typowner = ANY (snowflake_internal.other_roles())
+					UNION ALL
+					/* What has a schema's name then may be something else, where adopt_lock_views() can't lock it. */
+					SELECT format('schema %I', n.nspname), x.role
+					FROM snowflake_migrate_internal.adopt_view_schemas(v.oid) AS s (oid)
+						JOIN pg_namespace AS n ON n.oid = s.oid
+						CROSS JOIN LATERAL snowflake_internal.other_schema_owner(
+							n.oid, snowflake_internal.other_roles()) AS x
+					WHERE x.can_rename AND NOT snowflake_internal.can_lock_schemas()) AS o
 				WHERE o.role IS NOT NULL
 				GROUP BY o.role
 				ORDER BY o.role
@@ -884,44 +965,45 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_overload_blockers(
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH named AS (
-		SELECT DISTINCT c.root, d.classid, d.objid, f.refclassid, f.refobjid,
-			coalesce(p.pronamespace, o.oprnamespace) AS schema, y.typowner
+		SELECT DISTINCT c.root, d.classid, d.objid, f.refclassid, f.refobjid, y.typowner
 		FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
 			JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = c.member
 				AND d.refobjsubid = c.attnum
 				AND d.classid IN ('pg_constraint'::regclass, 'pg_class'::regclass, 'pg_statistic_ext'::regclass)
 			JOIN pg_depend AS f ON f.classid = d.classid AND f.objid = d.objid AND f.objsubid = 0
-			LEFT JOIN pg_proc AS p ON f.refclassid = 'pg_proc'::regclass AND p.oid = f.refobjid
-			LEFT JOIN pg_operator AS o ON f.refclassid = 'pg_operator'::regclass AND o.oid = f.refobjid
 			LEFT JOIN pg_type AS y ON f.refclassid = 'pg_type'::regclass AND y.oid = f.refobjid
 		WHERE c.widened
 	)
 	SELECT n.root,
 		format('Connect as the owner of the table, or as a role with its rights that is no superuser; '
-				   'or let no other role create in the schema of the %s.',
-			   CASE WHEN n.schema IS NULL THEN 'type, nor own the type' ELSE 'function or operator' END),
+				   'or let no other role %s.',
+			   CASE WHEN n.typowner IS NULL THEN 'create in the schema of the function or operator, nor own another '
+					'of its name, or a type of its arguments' ELSE 'own the type' END),
 		format('%s: code of role %s would run with the rights of role %s if it took the place of %s for bigint',
 			   pg_describe_object(n.classid, n.objid, 0), r.oid::regrole, s.role,
 			   pg_describe_object(n.refclassid, n.refobjid, 0))
 	FROM named AS n
 		CROSS JOIN snowflake_internal.strongest_role() AS s
-		LEFT JOIN pg_namespace AS m ON m.oid = n.schema
 		CROSS JOIN LATERAL (
 			SELECT o.oid FROM unnest(snowflake_internal.other_roles()) AS o (oid) WHERE o.oid = n.typowner
 			UNION ALL
-			SELECT snowflake_internal.other_creator(m.oid)
+			SELECT snowflake_migrate_internal.adopt_overloader(n.refclassid, n.refobjid)
 			LIMIT 1) AS r
 	WHERE s.is_superuser AND r.oid IS NOT NULL
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_overload_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: what another role''s code could take the place of';
 
-/* The tables that an adoption changes, and those that they refer to by what is changed. */
+/*
+ * The tables that an adoption changes, and those that they refer to by what is changed; and the columns of foreign keys
+ * that are checked anew: where the types of two differ, one is cast.
+ */
 CREATE FUNCTION snowflake_migrate_internal.adopt_relations(
 	tables regclass[],
 	columns name[],
 	OUT changed oid[],
-	OUT read oid[])
+	OUT read oid[],
+	OUT cast_columns snowflake_internal.table_column[])
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH c AS MATERIALIZED (SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c)
@@ -931,7 +1013,16 @@ AS $$
 			UNION
 			SELECT f.confrelid
 			FROM c JOIN pg_constraint AS f ON f.contype = 'f' AND f.conrelid = c.member AND c.attnum = ANY (f.conkey)
-			ORDER BY 1)
+			ORDER BY 1),
+		ARRAY(
+			SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
+			FROM c
+				JOIN pg_constraint AS f ON f.contype = 'f' AND (
+					f.conrelid = c.member AND c.attnum = ANY (f.conkey)
+					OR f.confrelid = c.member AND c.attnum = ANY (f.confkey))
+				CROSS JOIN LATERAL (VALUES (f.conrelid, f.conkey), (f.confrelid, f.confkey)) AS k (relation, columns)
+				JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attnum = ANY (k.columns)
+			ORDER BY a.attrelid, a.attnum)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_relations(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: the tables that it changes and reads';
@@ -987,7 +1078,8 @@ BEGIN
 		EXIT WHEN relations.read = seen;
 		RETURN QUERY
 			SELECT d.relation, d.advice, concat_ws(': ', d.object, d.problem)
-			FROM snowflake_internal.dangerous_code(relations.read, '{}', referenced => relations.changed) AS d;
+			FROM snowflake_internal.dangerous_code(
+				relations.read, '{}', relations.cast_columns, referenced => relations.changed) AS d;
 		IF FOUND THEN
 			RETURN;
 		END IF;

@@ -220,6 +220,24 @@ COMMENT ON FUNCTION snowflake_migrate_internal.path(text)
 	IS 'for the declarations of a merge: the steps of a path through a document';
 
 /*
+ * An error where a table can't be asked for this.  To plan the query would run others' code, and to read it, where a
+ * text is taken for a value of a column's type.
+ */
+CREATE FUNCTION snowflake_migrate_internal.try_expression(relation regclass, expression text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', ARRAY(
+		SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
+		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped));
+	EXECUTE format('SELECT %s FROM ONLY %s AS %I WHERE false', expression, relation,
+				   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.try_expression(regclass, text)
+	IS 'for the extension''s own use: an error where an expression can''t be evaluated in a table';
+
+/*
  * condition: SQL over the row's columns, for which values this is the reference.  path: where in a jsonb or json
  * column.  dangling: what becomes of a value whose row the source does not have (error, null, keep, skip the row).
  * Elements of an array column are references each.
@@ -261,10 +279,7 @@ BEGIN
 	END IF;
 	PERFORM FROM snowflake_migrate_internal.path(path);
 	IF condition IS NOT NULL THEN
-		/* To plan the query would run it. */
-		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}');
-		EXECUTE format('SELECT (%s) IS TRUE FROM ONLY %s AS %I WHERE false', condition, relation,
-					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
+		PERFORM snowflake_migrate_internal.try_expression(relation, format('(%s) IS TRUE', condition));
 	END IF;
 
 	INSERT INTO snowflake_migrate.declared_references AS d
@@ -380,9 +395,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('argument of policy "%s" must not be empty', policy);
 	ELSIF policy = 'rerank' THEN
-		PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation_::oid], '{}');
-		EXECUTE format('SELECT row_number() OVER (ORDER BY %s) FROM ONLY %s AS %I WHERE false', argument, relation_,
-					   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation_));
+		PERFORM snowflake_migrate_internal.try_expression(relation_, format('row_number() OVER (ORDER BY %s)', argument));
 	END IF;
 END
 $$;

@@ -182,8 +182,10 @@ BEGIN
 	FROM pg_index AS i
 	WHERE i.indrelid = ANY (touched)
 		AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
-			 /* An operator class that is not PostgreSQL's own. */
-			 OR EXISTS (SELECT FROM unnest(i.indclass) AS k (oid) WHERE k.oid >= 16384))
+			 /* An operator class, or a column's type, that is not PostgreSQL's own. */
+			 OR EXISTS (SELECT FROM unnest(i.indclass) AS k (oid) WHERE k.oid >= 16384)
+			 OR EXISTS (SELECT FROM pg_attribute AS a
+						WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) AND a.atttypid >= 16384))
 	UNION ALL
 	SELECT s.stxrelid, 'pg_statistic_ext'::regclass, s.oid, s.stxexprs::text
 	FROM pg_statistic_ext AS s
@@ -257,7 +259,7 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.does_as_types_say(oid)
 	IS 'whether a function may run what the owners of its arguments'' types say';
 
-/* The types, but PostgreSQL's own, of all that is computed in an expression. */
+/* The types, but PostgreSQL's own, of all that is computed or read in an expression. */
 CREATE FUNCTION snowflake_internal.computed_types(tree text) RETURNS SETOF oid
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -268,6 +270,26 @@ AS $$
 	WHERE y.oid >= 16384
 $$;
 COMMENT ON FUNCTION snowflake_internal.computed_types(text) IS 'the types of what is computed in an expression';
+
+/*
+ * The ranges, but PostgreSQL's own, that a type is, or is made of as a domain or an array.  A GiST index, and the
+ * planner where it looks at a column's statistics, call what a range's owner has given it to measure distances.
+ */
+CREATE FUNCTION snowflake_internal.ranges_in(type oid) RETURNS SETOF oid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH RECURSIVE part (oid) AS (
+		SELECT ranges_in.type
+		UNION
+		SELECT n.oid
+		FROM part AS p JOIN pg_type AS y ON y.oid = p.oid
+			CROSS JOIN LATERAL unnest(ARRAY[y.typbasetype, y.typelem]) AS n (oid)
+		WHERE n.oid >= 16384
+	)
+	SELECT p.oid FROM part AS p JOIN pg_type AS y ON y.oid = p.oid
+	WHERE y.typtype IN ('r', 'm') AND p.oid >= 16384
+$$;
+COMMENT ON FUNCTION snowflake_internal.ranges_in(oid) IS 'the ranges that a type is made of';
 
 /*
  * Code of others, roles as other_roles() gives them, that would run when these relations, as touched() gives them, are
@@ -292,6 +314,10 @@ CREATE FUNCTION snowflake_internal.foreign_code(
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
+DECLARE
+	has_ranges CONSTANT boolean := EXISTS (
+		SELECT FROM pg_range AS r JOIN pg_proc AS p ON p.oid IN (r.rngcanonical, r.rngsubdiff)
+		WHERE p.proowner = ANY (others));
 BEGIN
 	RETURN QUERY
 	WITH RECURSIVE expression AS MATERIALIZED (
@@ -327,6 +353,17 @@ BEGIN
 		UNION
 		SELECT c.relation, c.classid, c.objid, 0, t.oid, true
 		FROM casting AS c CROSS JOIN LATERAL snowflake_internal.computed_types(c.tree) AS t (oid)
+		UNION
+		SELECT e.relation, e.classid, e.objid, 0, r.oid, false
+		FROM expression AS e
+			CROSS JOIN LATERAL (
+				SELECT t.oid FROM snowflake_internal.computed_types(e.tree) AS t (oid)
+				UNION ALL
+				SELECT a.atttypid
+				FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+				WHERE e.classid = 'pg_class'::regclass AND i.indexrelid = e.objid AND a.atttypid >= 16384) AS t (oid)
+			CROSS JOIN LATERAL snowflake_internal.ranges_in(t.oid) AS r (oid)
+		WHERE has_ranges
 		UNION
 		SELECT a.attrelid, 'pg_class'::regclass, a.attrelid, a.attnum::int, a.atttypid, true
 		FROM unnest(cast_columns) AS c JOIN pg_attribute AS a ON a.attrelid = c.relation AND a.attname = c.name

@@ -971,6 +971,118 @@ $server->safe_psql('game', 'CREATE VIEW public.first_keys AS SELECT id FROM publ
 	$_->quit foreach $holder, $adopter;
 }
 is($server->safe_psql('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'mallory.supers_keys'::regclass AND attname = 'id'}), 'bigint', 'and it is created again');
+# Ranges: a GiST index, and the planner by its statistics, call what measures the distance of their bounds.
+prepare_as('mallory', q{
+	CREATE FUNCTION mallory.distance(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 - $2; END $$;
+	CREATE TYPE mallory.span AS RANGE (subtype = float8, subtype_diff = mallory.distance, multirange_type_name = mallory.spans);
+	CREATE TABLE mallory.spanned (id int PRIMARY KEY, during mallory.span, times mallory.spans);
+	INSERT INTO mallory.spanned SELECT g, mallory.span(g, g + 1), mallory.spans(mallory.span(g, g + 1)) FROM generate_series(1, 500) AS g;
+	ANALYZE mallory.spanned;
+});
+$server->safe_psql('game', q{
+	CREATE TABLE public.spans AS SELECT * FROM mallory.spanned;
+	ALTER TABLE public.spans ADD PRIMARY KEY (id);
+	CREATE INDEX ON public.spans USING gist (during);
+	ANALYZE public.spans;
+	CREATE VIEW public.in_span AS SELECT id FROM mallory.spanned WHERE during @> 5::float8;
+	CREATE VIEW public.in_spans AS SELECT id FROM public.spans WHERE times @> 5::float8;
+	CREATE TABLE public.span_keys (id int PRIMARY KEY);
+	CREATE MATERIALIZED VIEW public.filled AS SELECT k.id FROM public.span_keys AS k JOIN public.in_span USING (id);
+});
+prepare_as('mallory', q{CREATE OR REPLACE FUNCTION mallory.distance(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS
+	$$ BEGIN PERFORM mallory.deed(); RETURN $1 - $2; END $$});
+refused('a GiST index of a range', 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{public.spans}', dry_run => true)},
+	adopt => q{SELECT * FROM snowflake_migrate.adopt('{public.spans}')});
+refused("a range's statistics", audit => q{SELECT * FROM snowflake_audit('public.in_span', 'id')}, 'audit of a multirange' => q{SELECT * FROM snowflake_audit('public.in_spans', 'id')},
+	adopt => q{SELECT * FROM snowflake_migrate.adopt('{public.span_keys}', recreate_views => true)});
+$server->safe_psql('game', 'DROP TABLE public.spans, public.span_keys CASCADE');
+
+# A foreign key of two columns: when it is added again, the other column is cast, too.
+prepare_as('app', 'CREATE TABLE app.kinds (id int PRIMARY KEY, kind int, UNIQUE (id, kind)); INSERT INTO app.kinds VALUES (1, 1);
+	GRANT USAGE ON SCHEMA app TO mallory; GRANT REFERENCES ON app.kinds TO mallory');
+prepare_as('mallory', q{
+	CREATE TYPE mallory.kind AS (n int);
+	CREATE FUNCTION mallory.kind_number(mallory.kind) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN ($1).n; END $$;
+	CREATE CAST (mallory.kind AS int) WITH FUNCTION mallory.kind_number(mallory.kind) AS IMPLICIT;
+	CREATE TABLE mallory.of_kinds (item int, kind mallory.kind, FOREIGN KEY (item, kind) REFERENCES app.kinds (id, kind));
+	INSERT INTO mallory.of_kinds VALUES (1, row(1)::mallory.kind);
+});
+refused("a cast in another table's foreign key", 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{app.kinds}', dry_run => true)},
+	adopt => q{SELECT * FROM snowflake_migrate.adopt('{app.kinds}')});
+prepare_as('mallory', 'DROP TABLE mallory.of_kinds');
+
+# Where a function of a superuser's is there twice, the owner of one's type decides, by a cast, which is called for bigint.
+prepare_as('mallory', 'CREATE TYPE mallory.wrapped AS (n bigint)');
+$server->safe_psql('game', q{
+	CREATE FUNCTION lib.twice(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+	CREATE FUNCTION lib.twice(mallory.wrapped) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT ($1).n::int';
+	CREATE FUNCTION lib.is_more(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 > $2';
+	CREATE FUNCTION lib.is_more(mallory.wrapped, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT ($1).n > $2';
+	CREATE OPERATOR lib.>> (leftarg = int, rightarg = int, function = lib.is_more);
+	CREATE OPERATOR lib.>> (leftarg = mallory.wrapped, rightarg = int, function = lib.is_more);
+	CREATE TABLE public.checked (id int PRIMARY KEY, CHECK (lib.twice(id) > 0));
+	CREATE TABLE public.indexed (id int PRIMARY KEY);
+	CREATE INDEX ON public.indexed (id) WHERE id OPERATOR(lib.>>) 0;
+	CREATE TABLE public.viewed (id int PRIMARY KEY);
+	CREATE MATERIALIZED VIEW public.twices AS SELECT id, lib.twice(id) FROM public.viewed;
+	INSERT INTO public.checked VALUES (1);
+	INSERT INTO public.indexed VALUES (1);
+	INSERT INTO public.viewed VALUES (1);
+});
+prepare_as('mallory', q{
+	CREATE FUNCTION mallory.wrap(bigint) RETURNS mallory.wrapped LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN row($1); END $$;
+	CREATE CAST (bigint AS mallory.wrapped) WITH FUNCTION mallory.wrap(bigint) AS IMPLICIT;
+});
+refused("a type's owner who adds a cast: $_", 'adopt, dry run' => "SELECT * FROM snowflake_migrate.adopt('{public.$_}', dry_run => true)",
+	adopt => "SELECT * FROM snowflake_migrate.adopt('{public.$_}')") foreach qw(checked indexed);
+watch();
+($out, $err) = run_as($superuser, q{SELECT * FROM snowflake_migrate.adopt('{public.viewed}', recreate_views => true)});
+like($err, qr/public.twices cannot be dropped and created again: code of role mallory could take the place of function lib.twice\(integer\) for bigint/, "a type's owner who adds a cast: a view is refused");
+is(deeds(), 0, "a type's owner who adds a cast: nothing of mallory's runs");
+$server->safe_psql('game', 'DROP TABLE public.checked, public.indexed, public.viewed CASCADE');
+
+# A condition of the superuser's own, whose text is read as a value of another role's type.
+prepare_as('mallory', q{
+	CREATE DOMAIN mallory.trap AS int CHECK (mallory.good(VALUE));
+	CREATE TABLE mallory.trapped (id int PRIMARY KEY, ref int, traps mallory.trap[]);
+});
+$server->safe_psql('game', 'CREATE TABLE public.referred (id int PRIMARY KEY)');
+refused('a declared condition', declare_reference => q{SELECT snowflake_migrate.declare_reference('mallory.trapped', 'ref', 'public.referred', 'traps = ''{1}''')},
+	declare_policy => q{SELECT snowflake_migrate.declare_policy('mallory.trapped', 'trapped_pkey', 'rerank', 'traps = ''{1}''')});
+
+# While views are created again, a schema of another role's has the name that their definitions have.
+$server->safe_psql('game', q{
+	CREATE FUNCTION mallory.by_superuser() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
+	CREATE TYPE mallory.superusers AS ENUM ('x');
+	CREATE TABLE public.keys2 (id int PRIMARY KEY);
+	CREATE VIEW public.fired AS SELECT id FROM public.keys2;
+	CREATE TRIGGER fire INSTEAD OF INSERT ON public.fired FOR EACH ROW EXECUTE FUNCTION mallory.by_superuser();
+	CREATE VIEW public.of_type AS SELECT id, '{x}'::mallory.superusers[] AS x FROM public.keys2;
+	GRANT SELECT ON public.keys2 TO mallory;
+});
+{
+	my ($holder, $adopter) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
+	my $call = q{SELECT * FROM snowflake_migrate.adopt('{public.keys2}', recreate_views => true)};
+
+	# It waits for the lock on the table; by then the definitions are known.
+	$holder->query_safe(q{BEGIN; SELECT FROM public.keys2});
+	$adopter->query_until(qr/started/, "\\echo started\n$call;\n");
+	$server->poll_query_until('game', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%keys2%recreate_views%' AND pid <> pg_backend_pid()})
+	  or die 'the adoption does not wait';
+	($out, $err) = run_as('mallory', q{SET lock_timeout = '100ms'; ALTER SCHEMA mallory RENAME TO former_mallory});
+	like($err, qr/lock timeout/, "a schema whose types and trigger functions views name: isn't renamed meanwhile");
+	$holder->query_safe('ROLLBACK');
+	$_->quit foreach $holder, $adopter;
+}
+is($server->safe_psql('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'public.of_type'::regclass AND attname = 'id'}), 'bigint', 'and they are created again');
+# A superuser who has put on another role can't lock it.
+$server->safe_psql('game', 'CREATE TABLE public.keys3 (id int PRIMARY KEY); ALTER TABLE public.keys3 OWNER TO app; GRANT CREATE ON SCHEMA public TO app; GRANT USAGE ON SCHEMA snowflake_migrate TO app;
+	CREATE VIEW public.of_app AS SELECT id FROM public.keys3; ALTER VIEW public.of_app OWNER TO app;
+	CREATE TRIGGER fire INSTEAD OF INSERT ON public.of_app FOR EACH ROW EXECUTE FUNCTION mallory.by_superuser()');
+watch();
+($out, $err) = run_as($superuser, q{SET ROLE app; SELECT * FROM snowflake_migrate.adopt('{public.keys3}', recreate_views => true)});
+like($err, qr/public.of_app/, 'with SET ROLE: is refused');
+is(deeds(), 0, 'with SET ROLE: nothing runs');
 is($server->safe_psql('game', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'mallory is no superuser');
 
 done_testing();
