@@ -985,7 +985,6 @@ $server->safe_psql('game', q{
 	CREATE INDEX ON public.spans USING gist (during);
 	ANALYZE public.spans;
 	CREATE VIEW public.in_span AS SELECT id FROM mallory.spanned WHERE during @> 5::float8;
-	CREATE VIEW public.in_spans AS SELECT id FROM public.spans WHERE times @> 5::float8;
 	CREATE TABLE public.span_keys (id int PRIMARY KEY);
 	CREATE MATERIALIZED VIEW public.filled AS SELECT k.id FROM public.span_keys AS k JOIN public.in_span USING (id);
 });
@@ -993,6 +992,7 @@ prepare_as('mallory', q{CREATE OR REPLACE FUNCTION mallory.distance(float8, floa
 	$$ BEGIN PERFORM mallory.deed(); RETURN $1 - $2; END $$});
 refused('a GiST index of a range', 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{public.spans}', dry_run => true)},
 	adopt => q{SELECT * FROM snowflake_migrate.adopt('{public.spans}')});
+$server->safe_psql('game', 'CREATE VIEW public.in_spans AS SELECT id FROM public.spans WHERE times @> 5::float8');
 refused("a range's statistics", audit => q{SELECT * FROM snowflake_audit('public.in_span', 'id')}, 'audit of a multirange' => q{SELECT * FROM snowflake_audit('public.in_spans', 'id')},
 	adopt => q{SELECT * FROM snowflake_migrate.adopt('{public.span_keys}', recreate_views => true)});
 $server->safe_psql('game', 'DROP TABLE public.spans, public.span_keys CASCADE');
