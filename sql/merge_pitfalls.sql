@@ -384,18 +384,22 @@ SELECT * FROM errors('{a,b}');
 DELETE FROM a.codes WHERE code IN ('X', 'z');
 SELECT * FROM errors('{a,b}');
 
--- a unique index, and a CHECK, that one partition alone has
+-- a unique index, a CHECK, a NOT NULL and an exclusion constraint that one partition alone has
 SELECT forget();
 CREATE TABLE t.parts (id bigint DEFAULT snowflake_nextval(), kind int, name text, PRIMARY KEY (id, kind)) PARTITION BY LIST (kind);
 CREATE TABLE t.parts_1 PARTITION OF t.parts FOR VALUES IN (1);
 CREATE TABLE t.parts_2 PARTITION OF t.parts DEFAULT;
 CREATE UNIQUE INDEX parts_1_name ON t.parts_1 (name);
 ALTER TABLE t.parts_2 ADD CONSTRAINT no_bad CHECK (name <> 'bad');
-INSERT INTO t.parts (kind, name) VALUES (1, 'x'), (2, 'x');
+CREATE TABLE t.parts_7 PARTITION OF t.parts (name NOT NULL) FOR VALUES IN (7);
+CREATE TABLE t.parts_8 PARTITION OF t.parts FOR VALUES IN (8);
+ALTER TABLE t.parts_8 ADD CONSTRAINT one_each EXCLUDE (lower(name) WITH =) WHERE (name <> 'any');
+INSERT INTO t.parts (kind, name) VALUES (1, 'x'), (2, 'x'), (8, 'X'), (8, 'any');
 CREATE TABLE a.parts (id bigint, kind int, name text, PRIMARY KEY (id, kind));
-INSERT INTO a.parts VALUES (1, 1, 'x'), (2, 2, 'x'), (3, 2, 'bad'), (4, 1, 'bad'), (5, 3, 'x');
+INSERT INTO a.parts VALUES (1, 1, 'x'), (2, 2, 'x'), (3, 2, 'bad'), (4, 1, 'bad'), (5, 3, 'x'), (6, 1, NULL), (7, 7, NULL), (8, 7, 'x'),
+	(9, 8, 'x'), (10, 8, 'any'), (11, 8, NULL), (12, 8, 'y');
 SELECT * FROM errors();
-DELETE FROM a.parts WHERE id IN (1, 3);
+DELETE FROM a.parts WHERE id IN (1, 3, 7, 9);
 CALL snowflake_migrate.merge('{a}', 't', node());
 SELECT state FROM snowflake_migrate.runs WHERE run = last();
 

@@ -103,8 +103,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.unique_constraints(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';
 
 /*
- * The CHECK constraints of a table, of its partitions and of the domains of its columns, as expressions over the
- * table's columns.
+ * The CHECK constraints of a table, of its partitions and of the domains of its columns, and the NOT NULL of partitions
+ * alone, as expressions over the table's columns.
  */
 CREATE FUNCTION snowflake_migrate_internal.check_constraints(
 	relation regclass,
@@ -127,6 +127,14 @@ BEGIN
 			   pg_get_expr(c.conbin, c.conrelid))
 	FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid)
 		JOIN pg_constraint AS c ON c.conrelid = p.oid AND c.contype = 'c' AND c.coninhcount = 0
+	WHERE p.oid <> relation
+	UNION ALL
+	SELECT format('%s.%s IS NOT NULL', c.relname, a.attname), ARRAY[a.attname],
+		format('(%s) IS NOT TRUE OR %I IS NOT NULL', coalesce(pg_get_partition_constraintdef(p.oid), 'true'), a.attname)
+	FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid)
+		JOIN pg_class AS c ON c.oid = p.oid
+		JOIN pg_attribute AS a ON a.attrelid = p.oid AND a.attnum > 0 AND a.attnotnull
+		JOIN pg_attribute AS r ON r.attrelid = relation AND r.attname = a.attname AND NOT r.attnotnull
 	WHERE p.oid <> relation
 	UNION ALL
 	/* That of a domain calls the column VALUE. */

@@ -241,7 +241,10 @@ BEGIN
 			$query$, jsonb_build_object(
 				'target', snowflake_migrate_internal.only(r.oid),
 				'name', r.relname,
-				'indexed', coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
+				/* One that a partition has for itself is about the rows that get there. */
+				'indexed', coalesce(nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
+					CASE WHEN i.indrelid <> r.oid
+						THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), ''), 'true'),
 				'values', (SELECT string_agg(format('%s AS "merge e%s"',
 									snowflake_migrate_internal.index_expression(c.conindid, n), n), ', ')
 						   FROM generate_subscripts(c.conexclop, 1) AS n),
@@ -251,8 +254,11 @@ BEGIN
 						 FROM unnest(c.conexclop) WITH ORDINALITY AS o (operator, n)))),
 		'rows clash with the target''s in the exclusion constraint',
 		'Change these rows in the source, or put a view that leaves them out in its place.'
-	FROM pg_constraint AS c JOIN pg_index AS i ON i.indexrelid = c.conindid JOIN pg_class AS r ON r.oid = c.conrelid
-	WHERE c.conrelid = violations.relation AND c.contype = 'x'
+	FROM pg_class AS r
+		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(r.oid) AS o (oid)
+		JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND (o.oid = r.oid OR c.conparentid = 0)
+		JOIN pg_index AS i ON i.indexrelid = c.conindid
+	WHERE r.oid = violations.relation
 	UNION ALL
 	SELECT NULL,
 		coalesce('(' || string_agg('(' || coalesce(pg_get_partition_constraintdef(l.relid), 'true') || ')', ' OR ')
@@ -287,7 +293,9 @@ BEGIN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, plan.relation::text, c.conname,
 				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL,
 				'Merge the sources one after the other.')
-			FROM pg_constraint AS c WHERE c.conrelid = plan.relation AND c.contype = 'x';
+			FROM snowflake_migrate_internal.with_partitions(plan.relation) AS o (oid)
+				JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x'
+					AND (o.oid = plan.relation OR c.conparentid = 0);
 	END IF;
 	FOR con IN SELECT v.* FROM snowflake_migrate_internal.violations(plan.relation) AS v LOOP
 		PERFORM snowflake_migrate_internal.report_rows(names,

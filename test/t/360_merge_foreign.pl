@@ -59,5 +59,16 @@ is($server->safe_psql('game', 'SELECT count(*), count(DISTINCT id), count(DISTIN
 is($server->safe_psql('game', 'SELECT count(*) FROM ONLY events'), '10', 'the parent has its own');
 is($server->safe_psql('game', 'SELECT count(*) FROM snowflake_migrate.runs AS r, snowflake_migrate.verify(r.run)'), '0', 'it is proved');
 
+# Large objects stay where they are, and a number of one is that of another here.
+$server->safe_psql('game', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), picture oid)');
+$server->safe_psql('realm', q{CREATE TABLE photos (id bigserial PRIMARY KEY, picture oid); INSERT INTO photos (picture) SELECT lo_from_bytea(0, 'a picture')});
+$server->safe_psql('game', 'IMPORT FOREIGN SCHEMA public LIMIT TO (photos) FROM SERVER realm INTO realm');
+is($server->safe_psql('game', q{SELECT severity, relation, object, problem FROM snowflake_migrate.check('{realm}', 'public') WHERE object = 'picture'}),
+	'warning|public.photos|picture|may name large objects, which a merge does not copy', 'a column of large objects is asked about');
+($status, $out, $err) = $server->psql('game', "CALL snowflake_migrate.merge('{realm}', 'public', '{78}')");
+isnt($status, 0, 'and a merge does not begin without an answer');
+$server->safe_psql('game', q{SELECT snowflake_migrate.declare_no_reference('photos', 'picture')});
+is($server->safe_psql('game', q{SELECT count(*) FROM snowflake_migrate.check('{realm}', 'public') WHERE object = 'picture'}), '0', 'it is answered');
+
 $server->stop;
 done_testing();
