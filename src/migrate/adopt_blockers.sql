@@ -118,7 +118,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT p.classid, p.objid, row_number() OVER (ORDER BY p.kind, p.place, p.name)::int, p.definition,
 		format('COMMENT ON %s IS ', p.name)
-			|| quote_literal((SELECT obj_description(p.objid, c.relname) FROM pg_class AS c WHERE c.oid = p.classid)) || ';',
+			|| quote_literal((SELECT obj_description(p.objid, c.relname) FROM pg_class AS c WHERE c.oid = p.classid))
+			|| ';',
 		p.tree
 	FROM (
 		SELECT 1 AS kind, i.indexrelid::bigint AS place, 'pg_class'::regclass::oid AS classid, i.indexrelid AS objid,

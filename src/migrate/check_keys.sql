@@ -77,7 +77,8 @@ AS $$
 	FROM snowflake_migrate_internal.vocabulary(run_) AS v
 		CROSS JOIN LATERAL (
 			SELECT nullif(snowflake_migrate_internal.named(
-				snowflake_migrate_internal.stem(snowflake_migrate_internal.word(key)), v, true), relation)::regclass) AS r (referenced)
+				snowflake_migrate_internal.stem(snowflake_migrate_internal.word(key)), v, true), relation)::regclass)
+			AS r (referenced)
 		CROSS JOIN LATERAL (VALUES
 			(1, false, 'If an equal key is the same row in all databases: '
 				|| format('SELECT snowflake_migrate.declare_table(%L, ''same_id'');', relation)),

@@ -23,7 +23,8 @@ AS $$
 	SELECT word
 	UNION
 	SELECT regexp_replace(word, p.ending || '$', p.singular)
-	FROM (VALUES ('s', ''), ('es', ''), ('ies', 'y'), ('people', 'person'), ('children', 'child')) AS p (ending, singular)
+	FROM (VALUES ('s', ''), ('es', ''), ('ies', 'y'), ('people', 'person'), ('children', 'child'))
+		AS p (ending, singular)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.singulars(text)
 	IS 'for snowflake_migrate.merge()''s own use: a word as it is, and in the singular';
@@ -396,7 +397,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(bigint, regclass, name, snowflake_migrate_internal.vocabulary)
+COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(
+	bigint, regclass, name, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: adds documents that may hold ids to the report';
 
 /* The kinds of ids that a column holds in the sources, as the column beside it names them. */
@@ -470,7 +472,8 @@ BEGIN
 		is_question => true);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(bigint, regclass, name, name, snowflake_migrate_internal.vocabulary)
+COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(
+	bigint, regclass, name, name, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: adds a column of ids of several tables to the report';
 
 /* A column in question: as undeclared_columns() and value_matches() have it. */
@@ -509,7 +512,8 @@ AS $$
 								  '|profile|user)$'))
 		) AS p (is_person)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.likeliest(regclass, text, regclass[], snowflake_migrate_internal.vocabulary)
+COMMENT ON FUNCTION snowflake_migrate_internal.likeliest(
+	regclass, text, regclass[], snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: the tables that a column may refer to';
 
 /* Up to three tables, and how many more there are; null for none. */

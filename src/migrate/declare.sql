@@ -395,7 +395,8 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('argument of policy "%s" must not be empty', policy);
 	ELSIF policy = 'rerank' THEN
-		PERFORM snowflake_migrate_internal.try_expression(relation_, format('row_number() OVER (ORDER BY %s)', argument));
+		PERFORM snowflake_migrate_internal.try_expression(
+			relation_, format('row_number() OVER (ORDER BY %s)', argument));
 	END IF;
 END
 $$;

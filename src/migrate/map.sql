@@ -244,7 +244,8 @@ BEGIN
 				/* One that a partition has for itself is about the rows that get there. */
 				'indexed', coalesce(nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
 					CASE WHEN i.indrelid <> r.oid
-						THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), ''), 'true'),
+						THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END),
+					''), 'true'),
 				'values', (SELECT string_agg(format('%s AS "merge e%s"',
 									snowflake_migrate_internal.index_expression(c.conindid, n), n), ', ')
 						   FROM generate_subscripts(c.conexclop, 1) AS n),
