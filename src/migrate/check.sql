@@ -9,44 +9,89 @@
  * a foreign key may refer to, after that (check_undeclared.sql).
  */
 
-/* Raises an error where these can't be the schemas of a merge. */
-CREATE FUNCTION snowflake_migrate_internal.check_arguments(sources name[], target name) RETURNS void
+/* The schemas of sources, as groups: where there is one target, each may be given as its only schema. */
+CREATE FUNCTION snowflake_migrate_internal.grouped(sources name[], targets name[]) RETURNS name[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN cardinality(targets) = 1 AND array_ndims(sources) = 1 AND array_lower(sources, 1) = 1
+			THEN (SELECT array_agg(ARRAY[s.name] ORDER BY s.n) FROM unnest(sources) WITH ORDINALITY AS s (name, n))
+			ELSE sources END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.grouped(name[], name[])
+	IS 'for snowflake_migrate.merge()''s own use: the schemas of sources, as groups';
+
+/* Raises an error where these can't be the schemas of a merge: of each source, one for each target. */
+CREATE FUNCTION snowflake_migrate_internal.check_arguments(schemas name[], targets name[]) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	schema name;
+	/* An array without a name is taken for the name of one target. */
+	for_several CONSTANT text := (SELECT format('For several targets, write targets => %L.', targets[1])
+								  WHERE targets[1] LIKE '{%}');
 BEGIN
-	IF sources IS NULL OR target IS NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'sources and target must not be null';
-	ELSIF cardinality(sources) = 0 THEN
+	IF schemas IS NULL OR targets IS NULL OR targets = ARRAY[NULL]::name[] THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'sources and targets must not be null';
+	ELSIF cardinality(targets) = 0 THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'targets must not be empty',
+			HINT = 'Give the schemas that rows are to be merged into.';
+	ELSIF cardinality(schemas) = 0 THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = 'sources must not be empty',
 			HINT = 'Give the schemas whose rows are to be merged into the target.';
-	ELSIF array_ndims(sources) <> 1 OR array_lower(sources, 1) <> 1 THEN
+	ELSIF array_ndims(targets) <> 1 OR array_lower(targets, 1) <> 1 THEN
 		RAISE EXCEPTION USING ERRCODE = 'array_subscript_error',
-			MESSAGE = 'sources must be a one-dimensional array that begins with 1';
-	ELSIF array_position(sources, NULL) IS NOT NULL THEN
+			MESSAGE = 'targets must be a one-dimensional array that begins with 1';
+	ELSIF array_ndims(schemas) <> 2 OR array_lower(schemas, 1) <> 1 OR array_lower(schemas, 2) <> 1 THEN
+		RAISE EXCEPTION USING ERRCODE = 'array_subscript_error',
+			MESSAGE = format('sources must be a %s-dimensional array that begins with 1',
+							 CASE cardinality(targets) WHEN 1 THEN 'one' ELSE 'two' END),
+			HINT = 'Give the schema of each source, or of each source an array with one for each of several targets.';
+	ELSIF array_length(schemas, 2) <> cardinality(targets) THEN
+		RAISE EXCEPTION USING ERRCODE = 'array_subscript_error',
+			MESSAGE = 'a source must have a schema for each of the targets',
+			DETAIL = format('Each source has %s schemas; the number of targets is %s.',
+							array_length(schemas, 2), cardinality(targets)),
+			HINT = coalesce(for_several, 'Give them in the order of the targets.');
+	ELSIF array_position(targets, NULL) IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'targets must not contain nulls';
+	ELSIF EXISTS (SELECT FROM unnest(schemas) AS s (name) WHERE s.name IS NULL) THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'sources must not contain nulls';
 	END IF;
-	SELECT s.name INTO schema FROM unnest(sources) AS s (name)
+	SELECT s.name INTO schema FROM unnest(schemas) AS s (name)
 		GROUP BY s.name HAVING count(*) > 1 ORDER BY s.name LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('source "%s" is given twice', schema);
-	ELSIF target = ANY (sources) THEN
-		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('source "%s" is the target', target);
 	END IF;
-	SELECT s.name INTO schema FROM unnest(sources || target) WITH ORDINALITY AS s (name, n)
+	SELECT t.name INTO schema FROM unnest(targets) AS t (name)
+		GROUP BY t.name HAVING count(*) > 1 ORDER BY t.name LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('target "%s" is given twice', schema);
+	END IF;
+	SELECT t.name INTO schema FROM unnest(targets) AS t (name)
+		WHERE t.name IN (SELECT s.name FROM unnest(schemas) AS s (name)) ORDER BY t.name LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('source "%s" is the target', schema);
+	END IF;
+	SELECT s.name INTO schema
+		FROM (
+			SELECT u.name, u.n FROM unnest(schemas) WITH ORDINALITY AS u (name, n)
+			UNION ALL
+			SELECT u.name, cardinality(schemas) + u.n FROM unnest(targets) WITH ORDINALITY AS u (name, n)) AS s
 		WHERE NOT EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.name) ORDER BY s.n LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_schema_name',
 			MESSAGE = format('schema "%s" does not exist', schema),
-			HINT = 'Sources are schemas of this database; use IMPORT FOREIGN SCHEMA for those of another.';
+			HINT = coalesce(for_several,
+				'Sources are schemas of this database; use IMPORT FOREIGN SCHEMA for those of another.');
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_arguments(name[], name)
+COMMENT ON FUNCTION snowflake_migrate_internal.check_arguments(name[], name[])
 	IS 'for snowflake_migrate.merge()''s own use: refuses what can''t be its schemas';
 
 /* The tables of the target that a source has, too. */
@@ -278,7 +323,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_run(bigint)
  */
 CREATE FUNCTION snowflake_migrate.check(
 	sources name[],
-	target name,
+	targets name[],
 	OUT severity text,
 	OUT source name,
 	OUT relation text,
@@ -292,16 +337,16 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET q
 AS $$
 #variable_conflict use_column
 DECLARE
+	schemas CONSTANT name[] := snowflake_migrate_internal.grouped(sources, targets);
 	run_ bigint;
 	found_ snowflake_migrate.report[];
 BEGIN
-	PERFORM snowflake_migrate_internal.check_arguments(sources, target);
+	PERFORM snowflake_migrate_internal.check_arguments(schemas, targets);
 	BEGIN
 		run_ := snowflake_migrate_internal.new_run_with_schema();
-		INSERT INTO snowflake_migrate.runs (run, sources, target, nodes, state, batch_size, started_at)
-			VALUES (run_, sources, target, snowflake_migrate_internal.unused_nodes(cardinality(sources)), 'dry run', 1,
-					clock_timestamp());
-		PERFORM snowflake_migrate_internal.plan(run_, sources, target);
+		PERFORM snowflake_migrate_internal.write_run(run_, schemas, targets,
+			snowflake_migrate_internal.unused_nodes(array_length(schemas, 1)), 'dry run', 1, clock_timestamp());
+		PERFORM snowflake_migrate_internal.plan(run_);
 		found_ := ARRAY(SELECT f FROM snowflake_migrate_internal.check_run(run_) AS f);
 		RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the check is rolled back';
 	EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
@@ -310,6 +355,25 @@ BEGIN
 	RETURN QUERY SELECT f.severity, f.source, f.relation, f.object, f.problem, f.count, f.example, f.advice
 		FROM unnest(found_) AS f;
 END
+$$;
+COMMENT ON FUNCTION snowflake_migrate.check(name[], name[])
+	IS 'what would stop a merge of these groups of schemas into the targets, or surprise';
+
+/* The same with one target, and for each source the schema that would be merged into it. */
+CREATE FUNCTION snowflake_migrate.check(
+	sources name[],
+	target name,
+	OUT severity text,
+	OUT source name,
+	OUT relation text,
+	OUT object text,
+	OUT problem text,
+	OUT count bigint,
+	OUT example text,
+	OUT advice text) RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT c.* FROM snowflake_migrate.check(sources, ARRAY[target]) AS c
 $$;
 COMMENT ON FUNCTION snowflake_migrate.check(name[], name)
 	IS 'what would stop a merge of these schemas into the target, or surprise';

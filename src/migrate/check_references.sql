@@ -133,17 +133,18 @@ DECLARE
 BEGIN
 	FOR r IN
 		SELECT f.relation::text, f.name, f.referenced::text, f.referenced_name,
-			c.relnamespace <> n.oid AS is_outside, q.mode = 'ignore' AS is_ignored, k.changed_by,
-			CASE WHEN c.relnamespace <> n.oid
+			x.is_outside, q.mode = 'ignore' AS is_ignored, k.changed_by,
+			CASE WHEN x.is_outside
 				THEN snowflake_migrate_internal.is_shared(run_, t.no, f.name, f.referenced, f.referenced_name)
 				END AS is_shared,
 			EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS o
 					WHERE o.run = run_ AND o.no = t.no AND o.name = f.name) AS is_mapped
 		FROM snowflake_migrate.runs AS u
-			JOIN pg_namespace AS n ON n.nspname = u.target
-			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_keys(u.target) AS f
+			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_keys(u.targets) AS f
 			JOIN snowflake_migrate_internal.merged_tables(run_) AS t ON t.relation = f.relation
 			JOIN pg_class AS c ON c.oid = f.referenced
+			JOIN pg_namespace AS n ON n.oid = c.relnamespace
+			CROSS JOIN LATERAL (SELECT n.nspname <> ALL (u.targets)) AS x (is_outside)
 			LEFT JOIN snowflake_migrate_internal.plan_tables AS q ON q.run = run_ AND q.relation = f.referenced
 			LEFT JOIN snowflake_migrate_internal.plan_columns AS k
 				ON k.run = run_ AND k.no = q.no AND k.name = f.referenced_name
@@ -158,7 +159,7 @@ BEGIN
 					   'an equal key may be another row', r.referenced),
 				advice => format('If an equal key is the same row in all databases: '
 									 'SELECT snowflake_migrate.declare_table(%L, ''same_id''); '
-									 'else have the table in the target''s schema, so that it is merged, too.',
+									 'else merge its schema with this one, by targets, so that its rows come, too.',
 								 r.referenced));
 		ELSIF r.is_outside THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation, r.name,

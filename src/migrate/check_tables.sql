@@ -12,9 +12,11 @@ BEGIN
 			advice => format('GRANT USAGE ON SCHEMA %I TO %I;', s.name, current_user))
 		FROM snowflake_migrate.runs AS r
 			CROSS JOIN LATERAL (
-				SELECT r.target, NULL::name
+				SELECT t.name, NULL::name FROM unnest(r.targets) AS t (name)
 				UNION ALL
-				SELECT g.name, g.name FROM unnest(r.sources) AS g (name)) AS s (name, source)
+				SELECT r.schemas[g.n][t.n], r.sources[g.n]
+				FROM generate_subscripts(r.schemas, 1) AS g (n)
+					CROSS JOIN generate_subscripts(r.schemas, 2) AS t (n)) AS s (name, source)
 			JOIN pg_namespace AS n ON n.nspname = s.name
 		WHERE r.run = run_ AND NOT has_schema_privilege(n.oid, 'USAGE');
 	RETURN NOT FOUND;
@@ -31,21 +33,17 @@ CREATE FUNCTION snowflake_migrate_internal.not_merged(
 	OUT problem text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT s.name, c.oid::regclass,
+	SELECT s.source, c.oid::regclass,
 		CASE WHEN t.relispartition THEN format('is a partition in the target, of table %s', pg_partition_root(t.oid))
 			WHEN t.relkind = 'f' THEN 'is a foreign table in the target'
 			WHEN t.relkind = 'v' THEN 'is a view in the target'
 			WHEN t.relkind = 'm' THEN 'is a materialized view in the target'
 			ELSE 'the target has no such table' END
-	FROM snowflake_migrate.runs AS r
-		CROSS JOIN unnest(r.sources) AS s (name)
-		JOIN pg_namespace AS n ON n.nspname = s.name
-		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
-		JOIN pg_namespace AS m ON m.nspname = r.target
+	FROM snowflake_migrate_internal.source_schemas(run_) AS s
+		JOIN pg_class AS c ON c.relnamespace = s.schema AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
 		LEFT JOIN pg_class AS t
-			ON t.relnamespace = m.oid AND t.relname = c.relname AND t.relkind IN ('r', 'p', 'f', 'v', 'm')
-	WHERE r.run = run_
-		AND NOT EXISTS (
+			ON t.relnamespace = s.target AND t.relname = c.relname AND t.relkind IN ('r', 'p', 'f', 'v', 'm')
+	WHERE NOT EXISTS (
 			SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.relation = t.oid)
 		AND NOT EXISTS (
 			SELECT FROM snowflake_migrate.declared_tables AS d WHERE d.relation IN (c.oid, t.oid) AND d.mode = 'ignore')
@@ -58,7 +56,7 @@ AS $$
 		/* A partition comes with its table, where the source has that. */
 		AND NOT EXISTS (
 			SELECT FROM snowflake_migrate_internal.source_tables(run_) AS o
-			WHERE t.relispartition AND o.relation = pg_partition_root(t.oid) AND o.source = s.name)
+			WHERE t.relispartition AND o.relation = pg_partition_root(t.oid) AND o.source = s.source)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.not_merged(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables of sources that are merged into no table';
@@ -107,7 +105,7 @@ BEGIN
 			advice => format('If that is as it should be: SELECT snowflake_migrate.declare_table(%L, ''ignore'');',
 							 c.oid::regclass))
 		FROM snowflake_migrate.runs AS r
-			JOIN pg_namespace AS n ON n.nspname = r.target
+			JOIN pg_namespace AS n ON n.nspname = ANY (r.targets)
 			JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'f' AND NOT c.relispartition
 		WHERE r.run = run_
 			AND NOT EXISTS (

@@ -199,7 +199,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	WITH foreign_key AS MATERIALIZED (
 		SELECT f.relation, f.name
-		FROM snowflake_migrate.runs AS r, snowflake_migrate_internal.foreign_keys(r.target) AS f
+		FROM snowflake_migrate.runs AS r, snowflake_migrate_internal.foreign_keys(r.targets) AS f
 		WHERE r.run = run_
 	)
 	SELECT t.no, t.relation, c.attname, y.form, w.word, w.stem,

@@ -2,9 +2,9 @@
  * The merge itself: its transactions, from the plan to the proof.  Rows are copied in batches, parents before children;
  * each batch commits its rows and its position together.
  *
- * Locking: a transaction of a merge locks the target's row in the table targets and the run's row, so that another
+ * Locking: a transaction of a merge locks its targets' rows in the table targets and the run's row, so that another
  * session's is an error; the position is read under them.  Between two batches nothing is locked, but no other run can
- * begin on the target.  These are locks on rows, and not advisory ones, since anybody who may connect could take those.
+ * begin on a target (occupy()).  These are locks on rows, and not advisory ones, since anybody who may connect could take those.
  *
  * The transaction's settings: nothing on the search path that somebody else could have put there, rows that row
  * security hides are an error, and triggers do not fire where the right is there to say so.
@@ -13,33 +13,71 @@
  * looked up before they do, so they name the schema.
  */
 
+/* Schemas as errors name them. */
+CREATE FUNCTION snowflake_migrate_internal.schemas_text(schemas name[]) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE cardinality(schemas) WHEN 1 THEN 'schema ' ELSE 'schemas ' END
+		|| string_agg(format('"%s"', s.name), ', ' ORDER BY s.n)
+	FROM unnest(schemas) WITH ORDINALITY AS s (name, n)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.schemas_text(name[])
+	IS 'for snowflake_migrate.merge()''s own use: schemas as errors name them';
+
 /*
- * Locks a target until the end of the transaction, or raises an error where another session merges into it.  Only the
- * first transaction of all that merge into it inserts the row; another one would wait for that.
+ * Locks targets until the end of the transaction, or raises an error where another session merges into one of them.
+ * Only the first transaction of all that merge into a target inserts its row; another one would wait for that.
  */
-CREATE FUNCTION snowflake_migrate_internal.lock_target(target_ name) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.lock_targets(targets name[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
 AS $$
+DECLARE
+	locked name;
 BEGIN
-	PERFORM FROM snowflake_migrate_internal.targets AS t WHERE t.target = target_ FOR UPDATE SKIP LOCKED;
-	IF FOUND THEN
-		RETURN;
-	END IF;
-	BEGIN
-		INSERT INTO snowflake_migrate_internal.targets VALUES (target_) ON CONFLICT DO NOTHING;
-		IF FOUND THEN
-			RETURN;
+	FOREACH locked IN ARRAY targets LOOP
+		PERFORM FROM snowflake_migrate_internal.targets AS t WHERE t.target = locked FOR UPDATE SKIP LOCKED;
+		CONTINUE WHEN FOUND;
+		IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.targets AS t WHERE t.target = locked) THEN
+			BEGIN
+				INSERT INTO snowflake_migrate_internal.targets VALUES (locked) ON CONFLICT DO NOTHING;
+				CONTINUE WHEN FOUND;
+			EXCEPTION WHEN lock_not_available THEN
+				NULL;
+			END;
 		END IF;
-	EXCEPTION WHEN lock_not_available THEN
-		NULL;
-	END;
-	RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-		MESSAGE = format('another session merges into schema "%s"', target_),
-		HINT = 'See snowflake_migrate.progress.';
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('another session merges into schema "%s"', locked),
+			HINT = 'See snowflake_migrate.progress.';
+	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.lock_target(name)
-	IS 'for snowflake_migrate.merge()''s own use: locks a target';
+COMMENT ON FUNCTION snowflake_migrate_internal.lock_targets(name[])
+	IS 'for snowflake_migrate.merge()''s own use: locks targets';
+
+/*
+ * Makes a run the only one that is not finished of those into its targets, which are locked: an error where there is
+ * another.  A transaction that looked before it had the locks may not know of it; it can't lock rows that have changed
+ * since.
+ */
+CREATE FUNCTION snowflake_migrate_internal.occupy(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	own CONSTANT name[] := snowflake_migrate_internal.targets_of(run_);
+	other snowflake_migrate.runs;
+BEGIN
+	SELECT r.* INTO other
+		FROM snowflake_migrate.runs AS r
+		WHERE r.run <> run_ AND r.targets && own AND r.state IN ('copying', 'verifying', 'rolling back')
+		LIMIT 1;
+	IF FOUND THEN
+		PERFORM snowflake_migrate_internal.refuse_in_use(other);
+	END IF;
+	UPDATE snowflake_migrate_internal.targets AS t SET target = t.target WHERE t.target = ANY (own);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.occupy(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: lets no other run begin on the targets of one';
 
 /* Begins a transaction of a run, which must be in one of these states. */
 CREATE FUNCTION snowflake_migrate_internal.begin(run_ bigint, states text[]) RETURNS text
@@ -56,7 +94,7 @@ BEGIN
 		set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true);
 	/* So are names of tables and columns. */
 	PERFORM set_config('quote_all_identifiers', 'off', true);
-	PERFORM snowflake_migrate_internal.lock_target(r.target) FROM snowflake_migrate_internal.own_run(run_) AS r;
+	PERFORM snowflake_migrate_internal.lock_targets(r.targets) FROM snowflake_migrate_internal.own_run(run_) AS r;
 	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_ FOR UPDATE;
 	IF run_row.state <> ALL (states) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -81,10 +119,37 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.begin(bigint, text[])
 	IS 'for snowflake_migrate.merge()''s own use: begins a transaction of a run';
 
+/* What a run was called with, as errors say it. */
+CREATE FUNCTION snowflake_migrate_internal.call_text(called snowflake_migrate.runs) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('the sources %s and the nodes %s',
+				  CASE cardinality(called.targets) WHEN 1 THEN called.sources ELSE called.schemas END, called.nodes)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.call_text(snowflake_migrate.runs)
+	IS 'for snowflake_migrate.merge()''s own use: what a run was called with';
+
+/* Raises an error: a run is in the way of another. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_in_use(known snowflake_migrate.runs) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+		MESSAGE = format('merge %s into %s is %s', known.run, snowflake_migrate_internal.schemas_text(known.targets),
+						 known.state),
+		DETAIL = format('It is called with %s.', snowflake_migrate_internal.call_text(known)),
+		HINT = CASE WHEN known.state IN ('copying', 'verifying', 'rolling back')
+			THEN 'Let it end, or take it back with snowflake_migrate.rollback().'
+			ELSE 'See snowflake_migrate.runs.' END;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_in_use(snowflake_migrate.runs)
+	IS 'for snowflake_migrate.merge()''s own use: an error where a run is in the way of another';
+
 /* The run that a call goes on with; null where it is a new one, and an error where the run is for something else. */
 CREATE FUNCTION snowflake_migrate_internal.run_to_continue(
-	sources_ name[],
-	target_ name,
+	schemas_ name[],
+	targets_ name[],
 	nodes_ bigint[],
 	dry_run boolean,
 	given bigint) RETURNS bigint
@@ -92,41 +157,37 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	known record;
+	known snowflake_migrate.runs;
 BEGIN
 	SELECT r.* INTO known
 		FROM snowflake_migrate.runs AS r
-		WHERE r.target = target_ AND r.state <> 'dry run'
+		WHERE r.targets && targets_ AND r.state <> 'dry run'
 			AND CASE WHEN given IS NOT NULL THEN r.run = given
 				ELSE r.state IN ('copying', 'verifying', 'rolling back')
-					OR (r.sources, r.nodes, r.state) = (sources_, nodes_, 'done') END
+					OR (r.schemas, r.targets, r.nodes, r.state) = (schemas_, targets_, nodes_, 'done') END
 		ORDER BY r.state = 'done'
 		LIMIT 1;
 	IF NOT FOUND THEN
 		IF given IS NOT NULL THEN
 			RAISE EXCEPTION USING ERRCODE = 'undefined_object',
-				MESSAGE = format('merge %s into schema "%s" does not exist', given, target_),
+				MESSAGE = format('merge %s into %s does not exist', given,
+								 snowflake_migrate_internal.schemas_text(targets_)),
 				HINT = 'See snowflake_migrate.runs.';
 		END IF;
 		RETURN NULL;
-	ELSIF dry_run OR (known.sources, known.nodes) IS DISTINCT FROM (sources_, nodes_) THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-			MESSAGE = format('merge %s into schema "%s" is %s', known.run, target_, known.state),
-			DETAIL = format('It is called with the sources %s and the nodes %s.', known.sources, known.nodes),
-			HINT = CASE WHEN known.state IN ('copying', 'verifying', 'rolling back')
-				THEN 'Let it end, or take it back with snowflake_migrate.rollback().'
-				ELSE 'See snowflake_migrate.runs.' END;
+	ELSIF dry_run OR (known.schemas, known.targets, known.nodes) IS DISTINCT FROM (schemas_, targets_, nodes_) THEN
+		PERFORM snowflake_migrate_internal.refuse_in_use(known);
 	END IF;
 	RETURN known.run;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.run_to_continue(name[], name, bigint[], boolean, bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.run_to_continue(name[], name[], bigint[], boolean, bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
 
 /* Puts a new run on record, and uses its nodes up. */
 CREATE FUNCTION snowflake_migrate_internal.create_run(
-	sources_ name[],
-	target_ name,
+	schemas_ name[],
+	targets_ name[],
 	nodes_ bigint[],
 	batch_size_ int) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -134,30 +195,34 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	run_ bigint;
-	known record;
+	known snowflake_migrate.runs;
 BEGIN
-	PERFORM snowflake_migrate_internal.lock_target(target_);
+	PERFORM snowflake_migrate_internal.lock_targets(targets_);
 	SELECT r.* INTO known
 		FROM snowflake_migrate.runs AS r
-		WHERE r.target = target_ AND r.state = 'done' AND r.sources && sources_
+		WHERE r.targets && targets_ AND r.state = 'done' AND r.schemas && schemas_
 		LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-			MESSAGE = format('a source has already been merged into schema "%s"', target_),
-			DETAIL = format('Merge %s had the sources %s and the nodes %s.', known.run, known.sources, known.nodes),
+			MESSAGE = format('a source has already been merged into %s',
+							 snowflake_migrate_internal.schemas_text(known.targets)),
+			DETAIL = format('Merge %s had %s.', known.run, snowflake_migrate_internal.call_text(known)),
 			HINT = 'Take it back with snowflake_migrate.rollback(), or, '
 				'if these are other rows, give the schema another name.';
 	END IF;
-	PERFORM snowflake_migrate_internal.check_nodes(sources_, nodes_);
+	PERFORM snowflake_migrate_internal.check_nodes(array_length(schemas_, 1), nodes_);
 	run_ := snowflake_migrate_internal.new_run_with_schema();
-	INSERT INTO snowflake_migrate.runs (run, sources, target, nodes, state, batch_size, started_at)
-		VALUES (run_, sources_, target_, nodes_, 'copying', batch_size_, clock_timestamp());
+	PERFORM snowflake_migrate_internal.write_run(
+		run_, schemas_, targets_, nodes_, 'copying', batch_size_, clock_timestamp());
+	PERFORM snowflake_migrate_internal.occupy(run_);
 	INSERT INTO snowflake_migrate.nodes (node, run, source)
-		SELECT u.node, run_, u.source FROM unnest(nodes_, sources_) AS u (node, source);
+		SELECT u.node, run_, u.source
+		FROM snowflake_migrate.runs AS r CROSS JOIN LATERAL unnest(r.nodes, r.sources) AS u (node, source)
+		WHERE r.run = run_;
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.create_run(name[], name, bigint[], int)
+COMMENT ON FUNCTION snowflake_migrate_internal.create_run(name[], name[], bigint[], int)
 	IS 'for snowflake_migrate.merge()''s own use: puts a new run on record';
 
 /* The constraints and triggers of a table, and whether they are in force: a merge leaves them as they are. */
@@ -283,7 +348,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_questions(bigint)
 /* The number of the run that goes on, or of a new one, whose plan and maps are made. */
 CREATE FUNCTION snowflake_migrate_internal.start(
 	sources_ name[],
-	target_ name,
+	targets_ name[],
 	nodes_ bigint[],
 	batch_size_ int,
 	dry_run boolean,
@@ -293,24 +358,26 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
 DECLARE
+	schemas_ pg_catalog.name[];
 	run_ bigint;
 BEGIN
 	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-	PERFORM snowflake_migrate_internal.check_arguments(sources_, target_);
+	schemas_ := snowflake_migrate_internal.grouped(sources_, targets_);
+	PERFORM snowflake_migrate_internal.check_arguments(schemas_, targets_);
 	IF batch_size_ IS NULL OR batch_size_ < 1 THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'batch_size must be at least 1',
 			DETAIL = format('It is %s.', coalesce(batch_size_::text, 'null'));
 	END IF;
-	run_ := snowflake_migrate_internal.run_to_continue(sources_, target_, nodes_, dry_run, given);
+	run_ := snowflake_migrate_internal.run_to_continue(schemas_, targets_, nodes_, dry_run, given);
 	IF run_ IS NOT NULL THEN
 		PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done']);
 		UPDATE snowflake_migrate.runs AS r SET batch_size = batch_size_ WHERE r.run = run_ AND r.state <> 'done';
 		RETURN run_;
 	END IF;
 
-	run_ := snowflake_migrate_internal.create_run(sources_, target_, nodes_, batch_size_);
+	run_ := snowflake_migrate_internal.create_run(schemas_, targets_, nodes_, batch_size_);
 	PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying']);
-	PERFORM snowflake_migrate_internal.plan(run_, sources_, target_);
+	PERFORM snowflake_migrate_internal.plan(run_);
 	PERFORM snowflake_migrate_internal.check_schemas(run_);
 	PERFORM snowflake_migrate_internal.refuse(run_);
 	PERFORM snowflake_migrate_internal.find_nodes(run_);
@@ -332,7 +399,7 @@ BEGIN
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name, bigint[], int, boolean, bigint, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name[], bigint[], int, boolean, bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
 
 /* The sequences of columns that are not renumbered, those that a column owns and those that its default asks. */
@@ -468,7 +535,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.finish(bigint)
 /* Puts on record what a dry run found, after it was rolled back. */
 CREATE FUNCTION snowflake_migrate_internal.record_dry_run(
 	sources_ name[],
-	target_ name,
+	targets_ name[],
 	nodes_ bigint[],
 	batch_size_ int,
 	started timestamptz,
@@ -477,10 +544,11 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	run_ bigint;
+	run_ bigint := snowflake_migrate_internal.new_run();
 BEGIN
-	INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at, finished_at)
-		VALUES (sources_, target_, nodes_, 'dry run', batch_size_, started, clock_timestamp()) RETURNING run INTO run_;
+	PERFORM snowflake_migrate_internal.write_run(
+		run_, snowflake_migrate_internal.grouped(sources_, targets_), targets_, nodes_, 'dry run', batch_size_, started);
+	UPDATE snowflake_migrate.runs AS r SET finished_at = clock_timestamp() WHERE r.run = run_;
 	INSERT INTO snowflake_migrate.report
 		SELECT run_, f.severity, f.source, f.relation, f.object, f.problem, f.count, f.example, f.advice,
 			f.is_question
@@ -488,20 +556,21 @@ BEGIN
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name, bigint[], int, timestamptz, jsonb)
+COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name[], bigint[], int, timestamptz, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: keeps the report of a dry run';
 
 /*
- * Merges schemas into one.  Nothing is copied before everything that can be known to stop it is known.  To be called
+ * Merges schemas into others.  Nothing is copied before everything that can be known to stop it is known.  To be called
  * outside of a transaction block; the same call goes on with a run that was interrupted.
  *
- * sources: schemas of this database; nodes: for each, a node number that no id has; batch_size: rows in a transaction,
- * but that a cycle of tables and tables without a key are one; dry_run: all of it, rolled back but for the report; run:
- * the number of the run; accept_warnings: columns that may be references, and are not declared, are none.
+ * sources: for each source an array of its schemas, in this database, one for each of the targets; nodes: for each
+ * source, a node number that no id has; batch_size: rows in a transaction, but that a cycle of tables and tables without
+ * a key are one; dry_run: all of it, rolled back but for the report; run: the number of the run; accept_warnings:
+ * columns that may be references, and are not declared, are none.
  */
 CREATE PROCEDURE snowflake_migrate.merge(
 	sources name[],
-	target name,
+	targets name[],
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
 	dry_run boolean DEFAULT false,
@@ -517,7 +586,7 @@ DECLARE
 	report pg_catalog.jsonb;
 BEGIN
 	run := snowflake_migrate_internal.start(
-		sources, target, nodes, batch_size, dry_run IS TRUE, run, accept_warnings IS TRUE);
+		sources, targets, nodes, batch_size, dry_run IS TRUE, run, accept_warnings IS TRUE);
 	IF dry_run IS NOT TRUE THEN
 		COMMIT;
 	END IF;
@@ -539,7 +608,7 @@ BEGIN
 	IF dry_run IS TRUE THEN
 		SELECT jsonb_agg(to_jsonb(f)) INTO report FROM snowflake_migrate.report AS f WHERE f.run = merge.run;
 		ROLLBACK;
-		run := snowflake_migrate_internal.record_dry_run(sources, target, nodes, batch_size, started, report);
+		run := snowflake_migrate_internal.record_dry_run(sources, targets, nodes, batch_size, started, report);
 	END IF;
 	COMMIT;
 	IF NOT proved THEN
@@ -548,6 +617,24 @@ BEGIN
 			HINT = 'See snowflake_migrate.report. Put right what it says and call snowflake_migrate.merge() again, '
 				'or take the merge back with snowflake_migrate.rollback().';
 	END IF;
+END
+$$;
+COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name[], bigint[], int, boolean, bigint, boolean)
+	IS 'merges groups of schemas into others';
+
+/* The same with one target, and for each source the schema that is merged into it. */
+CREATE PROCEDURE snowflake_migrate.merge(
+	sources name[],
+	target name,
+	nodes bigint[],
+	batch_size int DEFAULT 10000,
+	dry_run boolean DEFAULT false,
+	INOUT run bigint DEFAULT NULL,
+	accept_warnings boolean DEFAULT false)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	CALL snowflake_migrate.merge(sources, ARRAY[target], nodes, batch_size, dry_run, run, accept_warnings);
 END
 $$;
 COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, bigint, boolean)

@@ -4,7 +4,7 @@
  */
 
 /* Raises an error where these can't be the nodes of new ids: one that has made ids could make them again. */
-CREATE FUNCTION snowflake_migrate_internal.check_nodes(sources name[], nodes bigint[]) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.check_nodes(sources int, nodes bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -13,11 +13,11 @@ DECLARE
 	used record;
 BEGIN
 	IF nodes IS NULL OR array_position(nodes, NULL) IS NOT NULL OR array_ndims(nodes) <> 1
-		OR cardinality(nodes) <> cardinality(sources) THEN
+		OR cardinality(nodes) <> sources THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = 'a merge needs a node number for each of its sources',
 			DETAIL = format('There are %s sources, and the node numbers are %s.',
-							cardinality(sources), coalesce(nodes::text, 'null'));
+							sources, coalesce(nodes::text, 'null'));
 	ELSIF (SELECT count(DISTINCT u.node) FROM unnest(nodes) AS u (node)) < cardinality(nodes) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = 'the node numbers of a merge must be distinct',
@@ -44,7 +44,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_nodes(name[], bigint[])
+COMMENT ON FUNCTION snowflake_migrate_internal.check_nodes(int, bigint[])
 	IS 'for snowflake_migrate.merge()''s own use: whether nodes can be used';
 
 /* Whether a column of integers is wide enough for snowflake ids. */

@@ -65,8 +65,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.new_run_with_schema()
 
 CREATE TABLE snowflake_migrate.runs (
 	run bigint PRIMARY KEY DEFAULT snowflake_migrate_internal.new_run(),
-	sources name[] NOT NULL,
-	target name NOT NULL,
+	sources name[] NOT NULL,			-- what each is called: the first of its schemas
+	schemas name[] NOT NULL,			-- schemas[source][target]
+	targets name[] NOT NULL,
 	nodes bigint[] NOT NULL,
 	state text NOT NULL CHECK (state IN ('copying', 'verifying', 'done', 'rolling back', 'rolled back', 'dry run')),
 	batch_size int NOT NULL,
@@ -77,10 +78,6 @@ CREATE TABLE snowflake_migrate.runs (
 	merged_by name NOT NULL DEFAULT current_user
 );
 COMMENT ON TABLE snowflake_migrate.runs IS 'the merges into schemas of this database';
-
-/* Of a target that is in the middle of a merge, no other may begin. */
-CREATE UNIQUE INDEX runs_unfinished ON snowflake_migrate.runs (target)
-	WHERE state IN ('copying', 'verifying', 'rolling back');
 
 CREATE TABLE snowflake_migrate.nodes (
 	node bigint PRIMARY KEY,			-- never to be used again
@@ -223,12 +220,59 @@ COMMENT ON FUNCTION snowflake_migrate_internal.add_to_report(
 		bigint, text, name, text, text, text, bigint, text, text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: adds to its report';
 
+/* Puts a run on record. */
+CREATE FUNCTION snowflake_migrate_internal.write_run(
+	run bigint,
+	schemas name[],
+	targets name[],
+	nodes bigint[],
+	state text,
+	batch_size int,
+	started_at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	INSERT INTO snowflake_migrate.runs (run, sources, schemas, targets, nodes, state, batch_size, started_at)
+		VALUES (run, ARRAY(SELECT schemas[s.n][1] FROM generate_subscripts(schemas, 1) AS s (n) ORDER BY s.n),
+				schemas, targets, nodes, state, batch_size, started_at)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.write_run(bigint, name[], name[], bigint[], text, int, timestamptz)
+	IS 'for snowflake_migrate.merge()''s own use: puts a run on record';
+
+/* The schemas of a run's sources, each with the target that it is merged into. */
+CREATE FUNCTION snowflake_migrate_internal.source_schemas(
+	run_ bigint,
+	OUT source_no int,
+	OUT source name,
+	OUT schema regnamespace,
+	OUT target regnamespace) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT s.n, r.sources[s.n], n.oid, m.oid
+	FROM snowflake_migrate.runs AS r
+		CROSS JOIN generate_subscripts(r.schemas, 1) AS s (n)
+		CROSS JOIN generate_subscripts(r.schemas, 2) AS t (n)
+		JOIN pg_namespace AS n ON n.nspname = r.schemas[s.n][t.n]
+		JOIN pg_namespace AS m ON m.nspname = r.targets[t.n]
+	WHERE r.run = run_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.source_schemas(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the schemas of a run''s sources';
+
+/* The schemas that a run merges into. */
+CREATE FUNCTION snowflake_migrate_internal.targets_of(run_ bigint) RETURNS name[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT r.targets FROM snowflake_migrate.runs AS r WHERE r.run = run_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.targets_of(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the targets of a run';
+
 /*
- * References by foreign keys between the tables of a schema, column by column: of a partitioned table those of any of
- * its partitions count as its own.
+ * References by foreign keys of the tables of schemas, column by column: of a partitioned table those of any of its
+ * partitions count as its own.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_keys(
-	target name,
+	targets name[],
 	OUT conoid oid,
 	OUT relation regclass,
 	OUT name name,
@@ -245,12 +289,12 @@ AS $$
 		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
 		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.referenced_attnum
 		JOIN pg_class AS t ON t.oid = r.root
-		JOIN pg_namespace AS n ON n.oid = t.relnamespace AND n.nspname = target
+		JOIN pg_namespace AS n ON n.oid = t.relnamespace AND n.nspname = ANY (targets)
 	WHERE f.contype = 'f'
 	ORDER BY r.root, a.attname, p.root, b.attname, f.conparentid <> 0, f.oid
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name)
-	IS 'for snowflake_migrate.merge()''s own use: the references by foreign keys in a schema';
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name[])
+	IS 'for snowflake_migrate.merge()''s own use: the references by foreign keys of schemas';
 
 /*
  * An order of the tables in which parents come first: the number of tables that each reaches, and for those that reach
@@ -291,9 +335,9 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.dependency_order(oid[], oid[], oid[])
 	IS 'for snowflake_migrate.merge()''s own use: an order in which parents come first';
 
-/* The tables of the target that are planned, with what is declared of them: not those of extensions, nor partitions. */
+/* The tables of targets that are planned, with what is declared of them: not those of extensions, nor partitions. */
 CREATE FUNCTION snowflake_migrate_internal.target_tables(
-	target name,
+	targets name[],
 	OUT relation regclass,
 	OUT mode text,
 	OUT natural_key name[],
@@ -303,21 +347,21 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT c.oid, coalesce(d.mode, 'copy'), d.key, coalesce(d.accept, '{}'), coalesce(d.ignored_columns, '{}')
 	FROM pg_class AS c
-		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = target
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = ANY (targets)
 		LEFT JOIN snowflake_migrate.declared_tables AS d ON d.relation = c.oid
 	WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
 		AND NOT EXISTS (SELECT FROM pg_depend AS e
 						WHERE e.classid = 'pg_class'::regclass AND e.objid = c.oid AND e.deptype = 'e')
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.target_tables(name)
-	IS 'for snowflake_migrate.merge()''s own use: the tables of a target';
+COMMENT ON FUNCTION snowflake_migrate_internal.target_tables(name[])
+	IS 'for snowflake_migrate.merge()''s own use: the tables of targets';
 
 /*
- * The steps in which the tables of a target are copied, by foreign keys, and mapped, by declared references as well.
+ * The steps in which the tables of targets are copied, by foreign keys, and mapped, by declared references as well.
  * Tables that refer to each other in a cycle share a step; cyclic: by foreign keys.
  */
 CREATE FUNCTION snowflake_migrate_internal.table_steps(
-	target name,
+	targets name[],
 	OUT relation regclass,
 	OUT copy_step int,
 	OUT map_step int,
@@ -325,10 +369,10 @@ CREATE FUNCTION snowflake_migrate_internal.table_steps(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	WITH merged (tables) AS MATERIALIZED (
-		SELECT array_agg(t.relation::oid) FROM snowflake_migrate_internal.target_tables(target) AS t
+		SELECT array_agg(t.relation::oid) FROM snowflake_migrate_internal.target_tables(targets) AS t
 	),
 	edge (child, parent, is_declared) AS MATERIALIZED (
-		SELECT f.relation::oid, f.referenced::oid, false FROM snowflake_migrate_internal.foreign_keys(target) AS f
+		SELECT f.relation::oid, f.referenced::oid, false FROM snowflake_migrate_internal.foreign_keys(targets) AS f
 		UNION ALL
 		SELECT r.relation::oid, r.referenced::oid, true
 		FROM merged AS t JOIN snowflake_migrate.declared_references AS r ON r.relation = ANY (t.tables)
@@ -350,22 +394,22 @@ AS $$
 		CROSS JOIN LATERAL snowflake_migrate_internal.dependency_order(t.tables, f.children, f.parents) AS c
 		JOIN LATERAL snowflake_migrate_internal.dependency_order(t.tables, e.children, e.parents) AS m USING (relation)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.table_steps(name)
-	IS 'for snowflake_migrate.merge()''s own use: the order of the tables of a target';
+COMMENT ON FUNCTION snowflake_migrate_internal.table_steps(name[])
+	IS 'for snowflake_migrate.merge()''s own use: the order of the tables of targets';
 
 /*
  * The key of each table: the columns of the index that says what a row is, the primary key or else a unique one without
  * nulls, expressions and conditions.
  */
 CREATE FUNCTION snowflake_migrate_internal.table_keys(
-	target name,
+	targets name[],
 	OUT relation regclass,
 	OUT key name[]) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT DISTINCT ON (i.indrelid) i.indrelid, k.names
 	FROM pg_index AS i
-		JOIN snowflake_migrate_internal.target_tables(target) AS t ON t.relation = i.indrelid
+		JOIN snowflake_migrate_internal.target_tables(targets) AS t ON t.relation = i.indrelid
 		CROSS JOIN LATERAL (
 			SELECT array_agg(a.attname ORDER BY u.n) AS names, bool_and(a.attnotnull) AS are_not_null
 			FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS u (attnum, n)
@@ -374,8 +418,8 @@ AS $$
 		AND (i.indisprimary OR k.are_not_null)
 	ORDER BY i.indrelid, i.indisprimary DESC, i.indisreplident DESC, i.indnkeyatts, i.indexrelid
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.table_keys(name)
-	IS 'for snowflake_migrate.merge()''s own use: the keys of the tables of a target';
+COMMENT ON FUNCTION snowflake_migrate_internal.table_keys(name[])
+	IS 'for snowflake_migrate.merge()''s own use: the keys of the tables of targets';
 
 /* Whether a column gets numbers by default: by an identity, a sequence, or snowflake_nextval(). */
 CREATE FUNCTION snowflake_migrate_internal.makes_numbers(relation regclass, attnum int2) RETURNS boolean
@@ -398,23 +442,23 @@ COMMENT ON FUNCTION snowflake_migrate_internal.makes_numbers(regclass, int2)
  * to.
  */
 CREATE FUNCTION snowflake_migrate_internal.number_columns(
-	target name,
+	targets name[],
 	OUT relation regclass,
 	OUT name name) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	WITH fk AS MATERIALIZED (
 		SELECT f.relation, f.name, f.referenced, f.referenced_name
-		FROM snowflake_migrate_internal.foreign_keys(target) AS f
+		FROM snowflake_migrate_internal.foreign_keys(targets) AS f
 	)
 	SELECT DISTINCT ON (t.relation) t.relation, a.attname
-	FROM snowflake_migrate_internal.target_tables(target) AS t
+	FROM snowflake_migrate_internal.target_tables(targets) AS t
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0
 		/* A domain over integers can't hold new ids, which the check says. */
 		JOIN pg_type AS y ON y.oid = a.atttypid
 			AND coalesce(nullif(y.typbasetype, 0), y.oid)
 				IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
-		LEFT JOIN snowflake_migrate_internal.table_keys(target) AS k ON k.relation = t.relation
+		LEFT JOIN snowflake_migrate_internal.table_keys(targets) AS k ON k.relation = t.relation
 	WHERE a.attgenerated = ''
 		AND (k.key = ARRAY[a.attname]
 			 OR (k.key IS NULL OR a.attname = ANY (k.key))
@@ -433,11 +477,11 @@ AS $$
 						WHERE d.relation = t.relation AND d.column_name = a.attname)
 	ORDER BY t.relation, k.key IS NOT DISTINCT FROM ARRAY[a.attname] DESC, a.attnum
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.number_columns(name)
+COMMENT ON FUNCTION snowflake_migrate_internal.number_columns(name[])
 	IS 'for snowflake_migrate.merge()''s own use: the columns whose values may be renumbered';
 
 /* Writes the tables of a plan.  Where an equal id is the same row, it is not renumbered. */
-CREATE FUNCTION snowflake_migrate_internal.write_tables(run_ bigint, target name) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.write_tables(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	INSERT INTO snowflake_migrate_internal.plan_tables
@@ -449,13 +493,13 @@ AS $$
 		CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN ARRAY[n.name]
 			ELSE coalesce(k.key, array_remove(ARRAY[n.name], NULL)) END,
 		t.natural_key, t.accept, t.ignored_columns, c.column_name, s.map_step, s.copy_step, s.cyclic
-	FROM snowflake_migrate_internal.target_tables(target) AS t
-		JOIN snowflake_migrate_internal.table_steps(target) AS s ON s.relation = t.relation
-		LEFT JOIN snowflake_migrate_internal.table_keys(target) AS k ON k.relation = t.relation
-		LEFT JOIN snowflake_migrate_internal.number_columns(target) AS n ON n.relation = t.relation
+	FROM snowflake_migrate_internal.target_tables(snowflake_migrate_internal.targets_of(run_)) AS t
+		JOIN snowflake_migrate_internal.table_steps(snowflake_migrate_internal.targets_of(run_)) AS s USING (relation)
+		LEFT JOIN snowflake_migrate_internal.table_keys(snowflake_migrate_internal.targets_of(run_)) AS k USING (relation)
+		LEFT JOIN snowflake_migrate_internal.number_columns(snowflake_migrate_internal.targets_of(run_)) AS n USING (relation)
 		LEFT JOIN snowflake_migrate.declared_created AS c ON c.relation = t.relation
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint, name)
+COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables of a plan';
 
 /* Writes the columns of a plan, and which policy may change each. */
@@ -481,7 +525,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.write_columns(bigint)
  * as those of one-to-one tables are, and of the parts of composite keys.  What is declared of a column takes the place
  * of its foreign keys.
  */
-CREATE FUNCTION snowflake_migrate_internal.write_references(run_ bigint, target name) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.write_references(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	WITH RECURSIVE edge (relation, name, referenced, referenced_name, condition, path, dangling, declared_by) AS (
@@ -491,7 +535,7 @@ AS $$
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = r.referenced
 		UNION ALL
 		SELECT f.relation, f.name, f.referenced, f.referenced_name, NULL, NULL, 'error', NULL
-		FROM snowflake_migrate_internal.foreign_keys(target) AS f
+		FROM snowflake_migrate_internal.foreign_keys(snowflake_migrate_internal.targets_of(run_)) AS f
 		WHERE NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
 						  WHERE r.relation = f.relation AND r.column_name = f.name)
 	),
@@ -517,14 +561,14 @@ AS $$
 	/* A key that is renumbered refers to nothing. */
 	WHERE NOT (t.kind = 'id' AND t.key = ARRAY[o.name]) AND t.mode <> 'ignore' AND a.attgenerated = ''
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.write_references(bigint, name)
+COMMENT ON FUNCTION snowflake_migrate_internal.write_references(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the references of a plan';
 
 /*
  * Adds to the report generated columns that refer to what is renumbered, where the columns that they are made of do
  * not; and declared references that lead to nothing that is renumbered.
  */
-CREATE FUNCTION snowflake_migrate_internal.check_planned_references(run_ bigint, target name) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.check_planned_references(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
@@ -533,7 +577,7 @@ BEGIN
 			format('the column is generated and refers to %s, whose keys are renumbered', f.referenced), NULL, NULL,
 			format('Declare what the columns that it is made of refer to: SELECT %s(%L, ..., %L, ...);',
 				   'snowflake_migrate.declare_reference', t.relation, f.referenced))
-		FROM snowflake_migrate_internal.foreign_keys(target) AS f
+		FROM snowflake_migrate_internal.foreign_keys(snowflake_migrate_internal.targets_of(run_)) AS f
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = f.relation
 				AND t.mode <> 'ignore'
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = f.referenced
@@ -557,34 +601,33 @@ BEGIN
 						  WHERE f.run = run_ AND f.no = t.no AND f.name = r.column_name AND f.declared);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_planned_references(bigint, name)
+COMMENT ON FUNCTION snowflake_migrate_internal.check_planned_references(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: references that a plan cannot follow';
 
 /* Writes which sources have which tables of a plan. */
-CREATE FUNCTION snowflake_migrate_internal.write_sources(run_ bigint, sources name[]) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.write_sources(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	INSERT INTO snowflake_migrate_internal.plan_sources (run, no, source, relation)
-	SELECT run_, t.no, s.n, c.oid
+	SELECT run_, t.no, s.source_no, c.oid
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_class AS r ON r.oid = t.relation
-		CROSS JOIN unnest(sources) WITH ORDINALITY AS s (name, n)
-		JOIN pg_namespace AS n ON n.nspname = s.name
-		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = r.relname
+		JOIN snowflake_migrate_internal.source_schemas(run_) AS s ON s.target = r.relnamespace
+		JOIN pg_class AS c ON c.relnamespace = s.schema AND c.relname = r.relname
 			AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition
 	WHERE t.run = run_ AND t.mode <> 'ignore'
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.write_sources(bigint, name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.write_sources(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the sources of a plan';
 
 /* Writes the plan of a run. */
-CREATE FUNCTION snowflake_migrate_internal.plan(run_ bigint, sources name[], target name) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.plan(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.write_tables(run_, target);
+	PERFORM snowflake_migrate_internal.write_tables(run_);
 	PERFORM snowflake_migrate_internal.write_columns(run_);
-	PERFORM snowflake_migrate_internal.write_references(run_, target);
+	PERFORM snowflake_migrate_internal.write_references(run_);
 	PERFORM snowflake_migrate_internal.refuse_declared(r.declared_by, t.relation, r.name)
 		FROM snowflake_migrate_internal.plan_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
@@ -592,9 +635,9 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_declared(p.declared_by, p.relation, p.constraint_name)
 		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
 		WHERE t.run = run_ AND p.policy = 'rerank';
-	PERFORM snowflake_migrate_internal.check_planned_references(run_, target);
-	PERFORM snowflake_migrate_internal.write_sources(run_, sources);
+	PERFORM snowflake_migrate_internal.check_planned_references(run_);
+	PERFORM snowflake_migrate_internal.write_sources(run_);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.plan(bigint, name[], name)
+COMMENT ON FUNCTION snowflake_migrate_internal.plan(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: writes the plan of a run';

@@ -281,11 +281,7 @@ AS $$
 DECLARE
 	problems text;
 BEGIN
-	IF EXISTS (SELECT FROM snowflake_migrate.runs AS r JOIN snowflake_migrate.runs AS o ON o.run = run_
-			   WHERE r.target = o.target AND r.run <> run_ AND r.state IN ('copying', 'verifying', 'rolling back')) THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'another merge into the same schema is not finished',
-			HINT = 'See snowflake_migrate.runs.';
-	END IF;
+	PERFORM snowflake_migrate_internal.occupy(run_);
 	/* Before it begins, as it could not go back from there. */
 	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation),
 					  E'\n' ORDER BY p.no)

@@ -419,7 +419,7 @@ BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	followed := EXISTS (SELECT FROM snowflake_migrate.runs AS r
-						WHERE r.target = run_row.target AND r.started_at > run_row.started_at
+						WHERE r.targets && run_row.targets AND r.started_at > run_row.started_at
 							AND r.state IN ('copying', 'verifying', 'done', 'rolling back'));
 	SELECT v.* INTO counts FROM snowflake_migrate_internal.verify_counts(names, complete) AS v;
 	former := counts.in_target[1] - counts.in_map[1]

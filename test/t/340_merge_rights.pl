@@ -213,7 +213,7 @@ sub merged
 	return $status == 0 && $out eq '' ? '' : "$out$err";
 }
 
-my $last_run = "(SELECT max(run) FROM snowflake_migrate.runs WHERE target = 'realm' AND state <> 'dry run')";
+my $last_run = "(SELECT max(run) FROM snowflake_migrate.runs WHERE targets = '{realm}' AND state <> 'dry run')";
 
 sub taken_back
 {

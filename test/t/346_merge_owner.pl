@@ -128,8 +128,8 @@ foreach my $attack (
 	"UPDATE snowflake_migrate.runs SET merged_by = 'postgres' WHERE run = $run",
 	"UPDATE snowflake_migrate.runs SET merged_by = 'merger' WHERE run = $others",
 	"UPDATE snowflake_migrate.runs SET run = 99 WHERE run = $run",
-	"INSERT INTO snowflake_migrate.runs SELECT 99, r.sources, 'elsewhere', r.nodes, r.state, 1, now(), now(), now(), now(), 'merger' FROM snowflake_migrate.runs AS r WHERE r.run = $run",
-	"INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at, merged_by) VALUES ('{west}', 'realm', '{9}', 'done', 1, now(), 'postgres')",
+	"INSERT INTO snowflake_migrate.runs SELECT 99, r.sources, r.schemas, '{elsewhere}', r.nodes, r.state, 1, now(), now(), now(), now(), 'merger' FROM snowflake_migrate.runs AS r WHERE r.run = $run",
+	"INSERT INTO snowflake_migrate.runs (sources, schemas, targets, nodes, state, batch_size, started_at, merged_by) VALUES ('{west}', '{{west}}', '{realm}', '{9}', 'done', 1, now(), 'postgres')",
 	"DELETE FROM snowflake_migrate.runs", "DELETE FROM snowflake_migrate.nodes", "TRUNCATE snowflake_migrate.records",
 	"INSERT INTO snowflake_migrate.nodes VALUES (700, $others, 'east')",
 	"INSERT INTO snowflake_migrate.report (run, severity, problem) VALUES ($others, 'error', 'none')",
@@ -181,7 +181,7 @@ $server->safe_psql('game', "DELETE FROM snowflake_migrate_internal.plan_referenc
 
 # A map by hand, that no merge has made: nobody else reads it.
 my $handmade = does('merger', 'makes a map by hand', q{
-	INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at) VALUES ('{trap}', 'trap', '{900}', 'done', 1, now()) RETURNING run AS hand \gset
+	INSERT INTO snowflake_migrate.runs (sources, schemas, targets, nodes, state, batch_size, started_at) VALUES ('{trap}', '{{trap}}', '{trap}', '{900}', 'done', 1, now()) RETURNING run AS hand \gset
 	INSERT INTO snowflake_migrate_internal.plan_tables VALUES (:hand, 1, 'trap.log', 'copy', 'key', '{who}', NULL, '{}', '{}', NULL, 1, 1, false);
 	SELECT format('CREATE SCHEMA snowflake_merge_%s', :hand), format('CREATE VIEW snowflake_merge_%s.map_1 AS SELECT 1 AS source, trap.spring()::text AS o1, 1 AS n1, ''c''::"char" AS action', :hand),
 		format('GRANT USAGE ON SCHEMA snowflake_merge_%s TO PUBLIC', :hand), format('GRANT SELECT ON snowflake_merge_%s.map_1 TO PUBLIC', :hand) \gexec
@@ -290,7 +290,7 @@ sub sealed
 
 	return does('merger', "makes a map with $what", qq{
 		BEGIN;
-		INSERT INTO snowflake_migrate.runs (sources, target, nodes, state, batch_size, started_at) VALUES ('{trap}', 'trap', '{900}', 'done', 1, now()) RETURNING run AS hand \\gset
+		INSERT INTO snowflake_migrate.runs (sources, schemas, targets, nodes, state, batch_size, started_at) VALUES ('{trap}', '{{trap}}', '{trap}', '{900}', 'done', 1, now()) RETURNING run AS hand \\gset
 		INSERT INTO snowflake_migrate_internal.plan_tables VALUES (:hand, 1, 'trap.log', 'copy', 'id', '{who}', NULL, '{}', '{}', NULL, 1, 1, false);
 		CREATE SCHEMA snowflake_merge_:hand;
 		CREATE TABLE snowflake_merge_:hand.map_1 ($columns);
@@ -403,11 +403,11 @@ $holder->quit;
 my $first = $server->background_psql('game', extra_params => [ '-U', 'merger' ]);
 foreach my $target ('realm', 'a target that nobody merged into')
 {
-	$first->query_safe("BEGIN; SELECT snowflake_migrate_internal.lock_target('$target')");
-	refused('other', "to lock $target, which another session has locked", "SELECT snowflake_migrate_internal.lock_target('$target')",
+	$first->query_safe("BEGIN; SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name])");
+	refused('other', "to lock $target, which another session has locked", "SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name])",
 		qr/another session merges into schema "$target"/);
 	$first->query_safe('SELECT 1; COMMIT');
-	does('other', "locks $target after that", "BEGIN; SELECT snowflake_migrate_internal.lock_target('$target'); SELECT snowflake_migrate_internal.lock_target('$target'); COMMIT");
+	does('other', "locks $target after that", "BEGIN; SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name]); SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name]); COMMIT");
 }
 $first->quit;
 
