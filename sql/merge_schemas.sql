@@ -81,12 +81,12 @@ SELECT FROM snowflake_migrate.check('{{east_person,nowhere}}', targets => '{pers
 SELECT FROM snowflake_migrate.check('{{east_person,east_sales}}', targets => '{person,nowhere}');
 CALL snowflake_migrate.merge('{{east_person,east_sales},{west_person,west_sales}}', targets => '{person,sales}', nodes => '{560}');
 
--- A dry run, and the merge.
+-- A dry run, and the merge, as doc/merging.md has it, in small batches.
 CALL snowflake_migrate.merge('{{east_person,east_sales},{west_person,west_sales}}', targets => '{person,sales}', nodes => '{560,561}',
 	dry_run => true) \g /dev/null
 SELECT count(*) = 0 AS nothing_came FROM ((SELECT pg_temp.seen('') EXCEPT ALL TABLE former) UNION ALL (TABLE former EXCEPT ALL SELECT pg_temp.seen(''))) AS d;
-CALL snowflake_migrate.merge('{{east_person,east_sales},{west_person,west_sales}}', targets => '{person,sales}', nodes => '{560,561}',
-	batch_size => 7) \gset
+CALL snowflake_migrate.merge('{{east_person,east_sales},{west_person,west_sales}}', targets => '{person,sales}',
+    nodes => '{1021,1022}', batch_size => 7) \gset
 SELECT sources, schemas, targets, nodes, state FROM snowflake_migrate.runs WHERE runs.run = :run;
 SELECT count(*) AS lines FROM wanted;
 (SELECT pg_temp.seen('') EXCEPT ALL TABLE wanted) UNION ALL (TABLE wanted EXCEPT ALL SELECT pg_temp.seen(''));
