@@ -100,7 +100,7 @@ SELECT source, relation, problem, count FROM snowflake_migrate.verify(:run);
 ROLLBACK;
 
 -- The same call again; and others on one of its schemas.
-CALL snowflake_migrate.merge('{{east_person,east_sales},{west_person,west_sales}}', targets => '{person,sales}', nodes => '{560,561}') \g /dev/null
+CALL snowflake_migrate.merge('{{east_person,east_sales},{west_person,west_sales}}', targets => '{person,sales}', nodes => '{1021,1022}') \g /dev/null
 SELECT pg_temp.make('north_'), pg_temp.fill('north_', 'north') \g /dev/null
 -- What a call says, without numbers of runs.
 CREATE FUNCTION pg_temp.said(sources name[], targets name[], run bigint DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$

@@ -4,7 +4,8 @@
  *
  * Locking: a transaction of a merge locks its targets' rows in the table targets and the run's row, so that another
  * session's is an error; the position is read under them.  Between two batches nothing is locked, but no other run can
- * begin on a target (occupy()).  These are locks on rows, and not advisory ones, since anybody who may connect could take those.
+ * begin on a target (occupy()).  These are locks on rows, and not advisory ones, since anybody who may connect could
+ * take those.
  *
  * The transaction's settings: nothing on the search path that somebody else could have put there, rows that row
  * security hides are an error, and triggers do not fire where the right is there to say so.
@@ -547,7 +548,8 @@ DECLARE
 	run_ bigint := snowflake_migrate_internal.new_run();
 BEGIN
 	PERFORM snowflake_migrate_internal.write_run(
-		run_, snowflake_migrate_internal.grouped(sources_, targets_), targets_, nodes_, 'dry run', batch_size_, started);
+		run_, snowflake_migrate_internal.grouped(sources_, targets_), targets_, nodes_,
+		'dry run', batch_size_, started);
 	UPDATE snowflake_migrate.runs AS r SET finished_at = clock_timestamp() WHERE r.run = run_;
 	INSERT INTO snowflake_migrate.report
 		SELECT run_, f.severity, f.source, f.relation, f.object, f.problem, f.count, f.example, f.advice,
@@ -564,9 +566,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name[], bi
  * outside of a transaction block; the same call goes on with a run that was interrupted.
  *
  * sources: for each source an array of its schemas, in this database, one for each of the targets; nodes: for each
- * source, a node number that no id has; batch_size: rows in a transaction, but that a cycle of tables and tables without
- * a key are one; dry_run: all of it, rolled back but for the report; run: the number of the run; accept_warnings:
- * columns that may be references, and are not declared, are none.
+ * source, a node number that no id has; batch_size: rows in a transaction, but that a cycle of tables and tables
+ * without a key are one; dry_run: all of it, rolled back but for the report; run: the number of the run;
+ * accept_warnings: columns that may be references, and are not declared, are none.
  */
 CREATE PROCEDURE snowflake_migrate.merge(
 	sources name[],

@@ -495,8 +495,10 @@ AS $$
 		t.natural_key, t.accept, t.ignored_columns, c.column_name, s.map_step, s.copy_step, s.cyclic
 	FROM snowflake_migrate_internal.target_tables(snowflake_migrate_internal.targets_of(run_)) AS t
 		JOIN snowflake_migrate_internal.table_steps(snowflake_migrate_internal.targets_of(run_)) AS s USING (relation)
-		LEFT JOIN snowflake_migrate_internal.table_keys(snowflake_migrate_internal.targets_of(run_)) AS k USING (relation)
-		LEFT JOIN snowflake_migrate_internal.number_columns(snowflake_migrate_internal.targets_of(run_)) AS n USING (relation)
+		LEFT JOIN snowflake_migrate_internal.table_keys(snowflake_migrate_internal.targets_of(run_)) AS k
+			USING (relation)
+		LEFT JOIN snowflake_migrate_internal.number_columns(snowflake_migrate_internal.targets_of(run_)) AS n
+			USING (relation)
 		LEFT JOIN snowflake_migrate.declared_created AS c ON c.relation = t.relation
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint)
