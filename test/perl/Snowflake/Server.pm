@@ -414,6 +414,23 @@ sub log_since
 	return slurp_file($self->logfile, $position);
 }
 
+# The postmaster's children as the kernel sees them: of a server that does not answer, or does not stop.
+sub children
+{
+	my ($self) = @_;
+	my $read = sub { eval { slurp_file(@_) } // '' };	# it may be gone
+	my @lines;
+
+	foreach my $pid (grep { $read->("/proc/$_/stat") =~ /\) \w $self->{_pid} /s } map { m{(\d+)$} } glob('/proc/[0-9]*'))
+	{
+		my %status = $read->("/proc/$pid/status") =~ /^(State|SigBlk|ShdPnd):\s*(.*)$/mg;
+
+		push @lines, join ' ', $pid, $read->("/proc/$pid/cmdline") =~ s/\0.*//sr, map({ "$_ $status{$_}" } sort keys %status),
+		  'in', $read->("/proc/$pid/wchan") || '?', 'call', $read->("/proc/$pid/syscall") =~ s/\n//r;
+	}
+	return @lines;
+}
+
 # What its processes are at, a line for each; of those that have something to do.
 sub processes
 {
@@ -425,7 +442,8 @@ sub processes
 		 WHERE pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Activity'
 		 ORDER BY backend_start}, timeout => 10, timed_out => \my $timed_out, on_error_die => 0);
 
-	return $timed_out ? 'it does not answer' : $status == 0 ? split /\n/, $out : split /\n/, $err;
+	return split /\n/, $out if !$timed_out && $status == 0;
+	return ($timed_out ? 'it does not answer' : split(/\n/, $err), $self->children);
 }
 
 # The last lines of its log that tell something, each once.
