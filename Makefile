@@ -124,9 +124,9 @@ demo: ready
 	@PG_CONFIG='$(PG_CONFIG)' examples/run
 
 .PHONY: bench
-bench: ready bench/build/constant.so
+bench: ready bench/build/constant.so bench/build/latency.so
 	@PG_CONFIG='$(PG_CONFIG)' bench/run $(BENCH)
 
-bench/build/constant.so: bench/constant.c
+bench/build/%.so: bench/%.c
 	@mkdir -p bench/build
 	@$(CC) $(CFLAGS) -fPIC -isystem $(includedir_server) -shared -o $@ $<

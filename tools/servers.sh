@@ -24,6 +24,8 @@ run_unprivileged() {
     cp -R tools bench examples "$copy/tree/"
     chown -R postgres "$copy"
     (cd "$copy/tree" && exec runuser -u postgres -- env HOME="$copy" PG_CONFIG="$PG_CONFIG" bash "$0" "$@") || status=$?
+    # What a benchmark has written.
+    [ ! -d "$copy/tree/bench/results" ] || { rm -rf bench/results && cp -R "$copy/tree/bench/results" bench/; }
     rm -rf "$copy"
     exit $status
 }
