@@ -124,8 +124,12 @@ demo: ready
 	@PG_CONFIG='$(PG_CONFIG)' examples/run
 
 .PHONY: bench
-bench: ready bench/build/constant.so bench/build/latency.so
+bench: ready bench/build/constant.so bench/build/latency.so bench/build/word
 	@PG_CONFIG='$(PG_CONFIG)' bench/run $(BENCH)
+
+bench/build/word: bench/word.cpp
+	@mkdir -p bench/build
+	@$(CXX) -std=c++20 -O2 -pthread -o $@ $<
 
 bench/build/%.so: bench/%.c
 	@mkdir -p bench/build
