@@ -154,6 +154,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_key_types(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds keys that cannot hold the new ids';
 
+/* The type that a reference of this type must have to hold all ids; null where it holds them.  Of arrays likewise. */
+CREATE FUNCTION snowflake_migrate_internal.type_for_ids(type oid, typmod int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE
+			WHEN e.oid = 'bigint'::regtype THEN NULL
+			/* An id has up to 19 digits. */
+			WHEN e.oid IN ('varchar'::regtype, 'bpchar'::regtype) THEN
+				CASE WHEN m.typmod BETWEEN 4 AND 22 THEN 'text' END
+			WHEN e.oid = 'numeric'::regtype THEN
+				CASE WHEN m.typmod <> -1 AND (n.scale < 0 OR n.digits - n.scale < 19) THEN 'numeric' END
+			WHEN e.typcategory = 'S' THEN NULL
+			ELSE 'bigint' END
+		|| CASE b.typcategory WHEN 'A' THEN '[]' ELSE '' END
+	FROM pg_type AS y
+		JOIN pg_type AS b ON b.oid = coalesce(nullif(y.typbasetype, 0), y.oid)
+		JOIN pg_type AS e ON e.oid = CASE b.typcategory WHEN 'A' THEN b.typelem ELSE b.oid END
+		CROSS JOIN LATERAL (SELECT CASE y.typbasetype WHEN 0 THEN typmod ELSE y.typtypmod END) AS m (typmod)
+		/* As numeric.c packs them. */
+		CROSS JOIN LATERAL (
+			SELECT (m.typmod - 4) >> 16 & 65535, ((m.typmod - 4 & 2047) # 1024) - 1024) AS n (digits, scale)
+	WHERE y.oid = type
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.type_for_ids(oid, int)
+	IS 'for snowflake_migrate.merge()''s own use: the type that a reference must have';
+
 /* References that can't hold the new ids, and are not widened where the key that they refer to is adopted. */
 CREATE FUNCTION snowflake_migrate_internal.check_reference_types(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -162,17 +188,16 @@ BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
 			format('has the type %s and refers to ids of %s, which do not fit',
 				   format_type(a.atttypid, a.atttypmod), p.relation),
-			advice => format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', t.relation, a.attname,
-							 coalesce(snowflake_migrate_internal.adopt_type(a.atttypid), 'bigint')))
+			advice => format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', t.relation, a.attname, i.type))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN snowflake_migrate_internal.plan_references AS f ON f.run = run_ AND f.no = t.no AND f.path IS NULL
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = f.referenced
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = f.name
 			JOIN pg_attribute AS k ON k.attrelid = p.relation AND k.attname = p.key[1]
-			JOIN pg_type AS y ON y.oid = a.atttypid
-		WHERE CASE WHEN y.typtype = 'd' THEN y.typbasetype IN ('smallint'::regtype, 'integer'::regtype)
-			ELSE snowflake_migrate_internal.adopt_type(y.oid) IS NOT NULL AND k.atttypid = 'bigint'::regtype END
-		GROUP BY t.relation, a.attname, a.atttypid, a.atttypmod, p.relation;
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.type_for_ids(a.atttypid, a.atttypmod)) AS i (type)
+		WHERE i.type IS NOT NULL
+			AND (snowflake_migrate_internal.adopt_type(a.atttypid) IS NULL OR k.atttypid = 'bigint'::regtype)
+		GROUP BY t.relation, a.attname, a.atttypid, a.atttypmod, p.relation, i.type;
 	RETURN NOT FOUND;
 END
 $$;

@@ -221,8 +221,10 @@ AS $$
 			SELECT CASE
 				WHEN b.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype, 'numeric'::regtype)
 					THEN 'integer'
-				WHEN b.oid IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype) THEN 'array'
-				WHEN b.oid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype) THEN 'text'
+				WHEN b.oid IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype, 'numeric[]'::regtype)
+					THEN 'array'
+				WHEN b.oid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype,
+							   'text[]'::regtype, 'varchar[]'::regtype, 'bpchar[]'::regtype) THEN 'text'
 				WHEN b.oid IN ('jsonb'::regtype, 'json'::regtype) THEN 'document'
 				WHEN b.oid = 'oid'::regtype THEN 'large object' END
 			FROM (SELECT coalesce(nullif(d.typbasetype, 0), d.oid)) AS b (oid)) AS y (form)

@@ -15,18 +15,24 @@ AS $$
 			THEN 'SELECT {''column''}::name, s.{"column"}::bigint WHERE s.{"column"} > {limit}'
 		WHEN type IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype)
 			THEN 'SELECT {''column''}::name, e.id::bigint FROM unnest(s.{"column"}) AS e (id) WHERE e.id > {limit}'
-		WHEN type = 'numeric'::regtype THEN $query$
-			SELECT {'column'}::name, s.{"column"}::bigint
-			WHERE s.{"column"} > {limit} AND s.{"column"} < 9e18 AND s.{"column"} = trunc(s.{"column"})
+		WHEN type IN ('numeric'::regtype, 'numeric[]'::regtype) THEN $query$
+			SELECT {'column'}::name, t.value::bigint
+			FROM {values} AS t (value)
+			WHERE t.value > {limit} AND t.value < 9e18 AND t.value = trunc(t.value)
 			$query$
-		WHEN type IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype) THEN $query$
+		WHEN type IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype,
+					  'text[]'::regtype, 'varchar[]'::regtype, 'bpchar[]'::regtype) THEN $query$
 			SELECT {'column'}::name,
-				CASE WHEN t.value ~ '^[1-9][0-9]*$' AND length(t.value) < 20 AND t.value::numeric < 9e18
+				CASE WHEN t.value COLLATE "C" ~ '^[1-9][0-9]*$' AND length(t.value) < 20 AND t.value::numeric < 9e18
 					THEN t.value::bigint END
-			FROM (SELECT s.{"column"}::text COLLATE "C") AS t (value)
+			FROM {values} AS t (value)
 			/* As a rule, those of nothing. */
-			WHERE t.value NOT IN ('', '0', '-1')
-			$query$ END, jsonb_build_object('column', name, 'limit', limit_))
+			WHERE t.value COLLATE "C" NOT IN ('', '0', '-1')
+			$query$ END, jsonb_build_object('column', name, 'limit', limit_, 'values', format(
+				CASE WHEN type IN ('numeric[]'::regtype) THEN 'unnest(s.%I)'
+					WHEN type IN ('text[]'::regtype, 'varchar[]'::regtype, 'bpchar[]'::regtype) THEN 'unnest(s.%I::text[])'
+					WHEN type = 'numeric'::regtype THEN '(SELECT s.%I)'
+					ELSE '(SELECT s.%I::text)' END, name)))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)
 	IS 'for snowflake_migrate.merge()''s own use: the ids that a column has in a row';

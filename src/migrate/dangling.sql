@@ -45,7 +45,7 @@ AS $$
 					AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){and_holds}
 			$query$
 		WHEN names -> 'elements' = 'true' THEN $query$
-				{origin}, unnest({value}) AS e (id)
+				{origin}, {elements_of}
 				WHERE e.id IS NOT NULL
 					AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){and_holds}
 			$query$
@@ -81,6 +81,7 @@ BEGIN
 				'column', r.name,
 				'becomes', q.expressions[array_position(q.names, r.name::text)],
 				'value', format('s.%I', r.name),
+				'elements_of', snowflake_migrate_internal.elements_of(format('s.%I', r.name), b.atttypid),
 				'lost_value', CASE WHEN i.is_plain THEN format('s.%I', r.name) ELSE 'e.id' END,
 				'and_holds', coalesce(' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition), ''),
 				'parent', p.relation::text,

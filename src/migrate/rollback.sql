@@ -85,7 +85,7 @@ AS $$
 					SELECT snowflake_migrate_internal.json_id(q.part)
 					FROM jsonb_path_query(x.{"column"}::jsonb, {'path'}, silent => true) AS q (part)) AS i (id)
 			$query$ WHEN r.elements THEN $query$
-				CROSS JOIN LATERAL unnest(x.{"column"}::bigint[]) AS i (id)
+				CROSS JOIN LATERAL (SELECT e.id FROM {elements_of}) AS i (id)
 			$query$ ELSE $query$
 				CROSS JOIN LATERAL (SELECT {id_of_column}) AS i (id)
 			$query$ END || $query$
@@ -98,6 +98,7 @@ AS $$
 			snowflake_migrate_internal.names(run_, r.referenced) || jsonb_build_object(
 				'column', r.name, 'path', r.path, 'condition', r.condition, 'child_name', c.relname,
 				'id_of_column', snowflake_migrate_internal.id_of(format('x.%I', r.name), a.atttypid),
+				'elements_of', snowflake_migrate_internal.elements_of(format('x.%I', r.name), a.atttypid),
 				'of_map', coalesce(of_map, 'true')))
 	FROM snowflake_migrate_internal.plan_references AS r
 		JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.no = r.no

@@ -154,6 +154,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.id_of(text, oid)
 	IS 'for snowflake_migrate.merge()''s own use: a column''s value as an id';
 
+/* The elements e of an array, as an item after FROM: each as an id, as it is, and its place. */
+CREATE FUNCTION snowflake_migrate_internal.elements_of(value text, type oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('LATERAL (SELECT %s, u.given, u.n FROM unnest(%s) WITH ORDINALITY AS u (given, n)) '
+					  'AS e (id, given, n)',
+				  snowflake_migrate_internal.id_of('u.given', b.typelem), value)
+	FROM pg_type AS y JOIN pg_type AS b ON b.oid = coalesce(nullif(y.typbasetype, 0), y.oid)
+	WHERE y.oid = type
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.elements_of(text, oid)
+	IS 'for snowflake_migrate.merge()''s own use: the elements of an array of ids';
+
 /* The id that is a document's part, replaced as ids says: an object from old ids to new ones. */
 CREATE FUNCTION snowflake_migrate_internal.document_id(part jsonb, ids jsonb, unknown_null boolean) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -399,7 +412,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.stored_columns(bigint, int, int)
 
 /*
  * What one reference makes of a column's value, by the map of the key that it refers to: of a document (expression:
- * what other references made of it), of an array, or of an id, whose entry in the map is rID.
+ * what other references made of it), of an array, or of an id, whose entry in the map is rID.  Texts that are no ids
+ * stay.
  */
 CREATE FUNCTION snowflake_migrate_internal.mapped_value(names jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -420,8 +434,9 @@ AS $$
 			$query$
 		WHEN names -> 'elements' = 'true' THEN $query$
 			CASE WHEN {value} IS NOT NULL THEN coalesce((
-				SELECT array_agg(CASE WHEN r.o1 IS NULL AND {'dangling'} = 'keep' THEN e.id ELSE r.n1 END ORDER BY e.n)
-				FROM unnest({value}) WITH ORDINALITY AS e (id, n)
+				SELECT array_agg(CASE WHEN e.id IS NULL OR r.o1 IS NULL AND {'dangling'} = 'keep' THEN e.given::{element}
+										ELSE r.n1::{element} END ORDER BY e.n)
+				FROM {elements_of}
 					LEFT JOIN LATERAL (
 						SELECT f.o1, f.n1 FROM {map} AS f WHERE f.source = {source} AND f.o1 = e.id OFFSET 0
 					) AS r ON true
@@ -456,9 +471,13 @@ DECLARE
 	cases text := '';
 BEGIN
 	FOR ref IN
-		SELECT r.*, 's.' || snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds
+		SELECT r.*, 's.' || snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds,
+			snowflake_migrate_internal.elements_of(format('s.%I', name_), a.atttypid) AS elements_of
 		FROM snowflake_migrate_internal.plan_references AS r
-		WHERE r.run = run_ AND r.no = no_ AND r.name = name_
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+			JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = r.name
+				AND a.attnum > 0 AND NOT a.attisdropped
+		WHERE r.run = run_ AND r.no = no_ AND s.source = source_ AND r.name = name_
 		ORDER BY r.path DESC NULLS LAST, r.condition NULLS LAST, r.id
 	LOOP
 		mapped := snowflake_migrate_internal.mapped_value(to_jsonb(ref) || jsonb_build_object(
@@ -467,6 +486,7 @@ BEGIN
 			'value', format('s.%I', name_),
 			'given', given,
 			'type', type,
+			'element', CASE type WHEN 'bigint[]' THEN 'bigint' ELSE 'text' END,
 			'expression', expression));
 		IF type NOT IN ('bigint', 'bigint[]') THEN
 			mapped := format('(%s)::%s', mapped, type);
