@@ -29,8 +29,9 @@ AS $$
 			/* As a rule, those of nothing. */
 			WHERE t.value COLLATE "C" NOT IN ('', '0', '-1')
 			$query$ END, jsonb_build_object('column', name, 'limit', limit_, 'values', format(
-				CASE WHEN type IN ('numeric[]'::regtype) THEN 'unnest(s.%I)'
-					WHEN type IN ('text[]'::regtype, 'varchar[]'::regtype, 'bpchar[]'::regtype) THEN 'unnest(s.%I::text[])'
+				CASE WHEN type = 'numeric[]'::regtype THEN 'unnest(s.%I)'
+					WHEN type IN ('text[]'::regtype, 'varchar[]'::regtype, 'bpchar[]'::regtype)
+						THEN 'unnest(s.%I::text[])'
 					WHEN type = 'numeric'::regtype THEN '(SELECT s.%I)'
 					ELSE '(SELECT s.%I::text)' END, name)))
 $$;

@@ -434,8 +434,9 @@ AS $$
 			$query$
 		WHEN names -> 'elements' = 'true' THEN $query$
 			CASE WHEN {value} IS NOT NULL THEN coalesce((
-				SELECT array_agg(CASE WHEN e.id IS NULL OR r.o1 IS NULL AND {'dangling'} = 'keep' THEN e.given::{element}
-										ELSE r.n1::{element} END ORDER BY e.n)
+				SELECT array_agg(
+						CASE WHEN e.id IS NULL OR r.o1 IS NULL AND {'dangling'} = 'keep' THEN e.given::{element}
+							ELSE r.n1::{element} END ORDER BY e.n)
 				FROM {elements_of}
 					LEFT JOIN LATERAL (
 						SELECT f.o1, f.n1 FROM {map} AS f WHERE f.source = {source} AND f.o1 = e.id OFFSET 0
