@@ -17,6 +17,7 @@ use warnings FATAL => 'all';
 use parent 'Snowflake::Server';
 
 use PostgreSQL::Test::RecursiveCopy;
+use Snowflake::Wait qw(wait_until);
 
 sub new
 {
@@ -65,12 +66,20 @@ sub put_back
 	return;
 }
 
-# As the owner who knows that nothing is lost.
+# As the owner who knows that nothing is lost; he asks again where a server was asking just then.
 sub settle
 {
 	my ($self) = @_;
+	my ($status, $error);
 
-	$self->safe_psql('postgres', 'SELECT snowflake_registry_settle()');
+	wait_until(
+		'nobody holds what settles the registry',
+		sub
+		{
+			($status, undef, $error) = $self->psql('postgres', 'SELECT snowflake_registry_settle()', on_error_die => 0);
+			return $status == 0 || $error !~ /canceling statement due to lock timeout/;
+		});
+	die "could not settle the registry: $error" if $status != 0;
 	return;
 }
 
