@@ -25,8 +25,8 @@ set_drift() { # SERVER VALUE
 }
 
 # Nanoseconds for one call, of all clients together, in statements with many calls.
-per_call() { # SERVER CLIENTS BATCHES CALLS FUNCTION
-    echo "SELECT count($5) FROM (SELECT generate_series(1, $4) OFFSET 0) calls;" >"$base/calls.sql"
+per_call() { # SERVER CLIENTS BATCHES CALLS FUNCTION [STATEMENT-BEFORE]
+    echo "${6:-} SELECT count($5) FROM (SELECT generate_series(1, $4) OFFSET 0) calls;" >"$base/calls.sql"
     bench_client "$1" -c "$2" -j "$2" -t "$3" -f "$base/calls.sql" |
         awk -v calls=$(($2 * $4)) '/^tps/ {print 1e9 * '"$2"' / ($3 * calls)}'
 }
