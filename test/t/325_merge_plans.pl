@@ -1,0 +1,125 @@
+# How often a merge reads whole tables, by the plans that auto_explain writes to the log.  The planner has to guess: of
+# foreign tables it knows nothing, and of the target no id that comes, since it was analyzed before.
+
+use strict;
+use warnings FATAL => 'all';
+
+use JSON::PP;
+use PostgreSQL::Test::Utils qw(slurp_file);
+use Snowflake::Server;
+use Test::More;
+
+my $server = Snowflake::Server->new('plans');
+my $references = 12;
+my @columns = map { "player_$_" } 1 .. $references;
+
+$server->init;
+$server->configure('autovacuum' => 'off');
+$server->start;
+$server->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(game realm);
+$server->safe_psql('game', 'CREATE EXTENSION snowflake_migrate CASCADE; CREATE EXTENSION postgres_fdw');
+
+# No index leads from an event to its players.
+sub tables
+{
+	my ($key) = @_;
+
+	return "CREATE TABLE players (id $key, name text);
+		CREATE TABLE items (id $key, player_id bigint NOT NULL REFERENCES players, what text);
+		CREATE TABLE events (id $key, " . join(', ', map { "$_ bigint" } @columns) . ');';
+}
+
+sub rows
+{
+	my ($players) = @_;
+
+	return "INSERT INTO players (name) SELECT 'player ' || g FROM generate_series(1, $players) AS g;
+		INSERT INTO items (player_id, what) SELECT id, 'item of ' || name FROM players;
+		INSERT INTO events (" . join(', ', @columns) . ') SELECT ' . join(', ', ('id') x @columns) . ' FROM players;';
+}
+
+$server->safe_psql('game', tables('bigint PRIMARY KEY DEFAULT snowflake_nextval()') . rows(5_000) . 'ANALYZE;');
+$server->safe_psql('realm', tables('bigserial PRIMARY KEY') . rows(1_000));
+$server->safe_psql('game', sprintf q{
+	CREATE SERVER realm FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'realm', fetch_size '1000');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER realm;
+	CREATE SCHEMA realm;
+	IMPORT FOREIGN SCHEMA public FROM SERVER realm INTO realm}, $server->host, $server->port);
+
+# All nodes of the plans of a statement, and of those that it runs.
+sub nodes_of
+{
+	my ($statement) = @_;
+	my $before = -s $server->logfile;
+
+	$server->safe_psql('game', "LOAD 'auto_explain';
+		SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on; SET auto_explain.log_format = json;
+		SET auto_explain.log_analyze = on; SET auto_explain.log_timing = off;
+		$statement");
+	# Lines that go on begin with a tab.
+	my @plans = slurp_file($server->logfile, $before) =~ /plan:\n((?:\t.*\n)+)/g;
+	my @nodes;
+	my @left = map { decode_json($_)->{Plan} } @plans;
+
+	while (my $node = shift @left)
+	{
+		push @nodes, $node;
+		push @left, @{ $node->{Plans} // [] };
+	}
+	cmp_ok(scalar @plans, '>', 10, 'plans are in the log');
+	return @nodes;
+}
+
+# Of a join or an aggregate on the other server, the tables.
+sub table_of
+{
+	my ($node) = @_;
+
+	return $node->{'Relation Name'} // $node->{Relations} // '';
+}
+
+# The tables that are read as a whole again and again: for each row of another.
+sub read_again
+{
+	return map { "$_->{'Node Type'} of " . table_of($_) . ", $_->{'Actual Loops'} times" }
+		grep { $_->{'Actual Loops'} > 100 && ($_->{'Node Type'} eq 'Foreign Scan' || $_->{'Actual Rows'} + ($_->{'Rows Removed by Filter'} // 0) > 400) }
+		grep { $_->{'Node Type'} =~ /^(Seq|Foreign) Scan$/ } @_;
+}
+
+sub reads_of_events
+{
+	my $reads = 0;
+
+	$reads += $_->{'Actual Loops'} foreach grep { $_->{'Node Type'} eq 'Foreign Scan' && table_of($_) =~ /\bevents\b/ } @_;
+	return $reads;
+}
+
+sub declare
+{
+	$server->safe_psql('game', "SELECT snowflake_migrate.declare_reference('events', '$_', 'players')") foreach @_;
+	return;
+}
+
+my $check = q{SELECT count(*) FROM snowflake_migrate.check('{realm}', 'public')};
+my @others = splice @columns, 1;
+
+$server->safe_psql('game', "SELECT snowflake_migrate.declare_no_reference('events', '$_')") foreach @others;
+declare(@columns);
+my $reads = reads_of_events(nodes_of($check));
+
+$server->safe_psql('game', 'DELETE FROM snowflake_migrate.declared_no_references');
+declare(@others);
+my @checked = nodes_of($check);
+
+cmp_ok($reads, '>', 0, 'the check reads the foreign table');
+is(reads_of_events(@checked), $reads, "$references references are checked in as many passes as one");
+is_deeply([ read_again(@checked) ], [], 'the check reads no table for each row of another');
+is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', batch_size => 1000)})) ], [], 'nor does the merge');
+is_deeply([ read_again(nodes_of('SELECT count(*) FROM snowflake_migrate.runs AS r, snowflake_migrate.verify(r.run)')) ], [], 'nor does the proof');
+my $run = $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs');
+
+is($server->safe_psql('game', "SELECT count(*) FROM snowflake_migrate.verify($run)"), '0', 'it is proved');
+is_deeply([ read_again(nodes_of("CALL snowflake_migrate.rollback($run)")) ], [], 'nor does the way back');
+
+$server->stop;
+done_testing();
