@@ -78,12 +78,12 @@ sub table_of
 	return $node->{'Relation Name'} // $node->{Relations} // '';
 }
 
-# The tables that are read as a whole again and again: for each row of another.
+# The tables, and results kept in memory, that are read as a whole again and again: for each row of another.
 sub read_again
 {
-	return map { "$_->{'Node Type'} of " . table_of($_) . ", $_->{'Actual Loops'} times" }
-		grep { $_->{'Actual Loops'} > 100 && ($_->{'Node Type'} eq 'Foreign Scan' || $_->{'Actual Rows'} + ($_->{'Rows Removed by Filter'} // 0) > 400) }
-		grep { $_->{'Node Type'} =~ /^(Seq|Foreign) Scan$/ } @_;
+	return map { "$_->{'Node Type'} " . table_of($_) . ": $_->{'Actual Loops'} times" }
+		grep { $_->{'Actual Loops'} > 100 && ($_->{'Node Type'} eq 'Foreign Scan' || $_->{'Actual Rows'} + ($_->{'Rows Removed by Filter'} // 0) > 250) }
+		grep { $_->{'Node Type'} =~ /^(Seq Scan|Foreign Scan|Materialize|CTE Scan)$/ } @_;
 }
 
 sub reads_of_events
@@ -114,10 +114,12 @@ my @checked = nodes_of($check);
 cmp_ok($reads, '>', 0, 'the check reads the foreign table');
 is(reads_of_events(@checked), $reads, "$references references are checked in as many passes as one");
 is_deeply([ read_again(@checked) ], [], 'the check reads no table for each row of another');
+is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', dry_run => true)})) ], [], 'nor does a dry run, in which nothing is analyzed');
 is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', batch_size => 1000)})) ], [], 'nor does the merge');
-is_deeply([ read_again(nodes_of('SELECT count(*) FROM snowflake_migrate.runs AS r, snowflake_migrate.verify(r.run)')) ], [], 'nor does the proof');
+
 my $run = $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs');
 
+is_deeply([ read_again(nodes_of("SELECT count(*) FROM snowflake_migrate.verify($run)")) ], [], 'nor does the proof');
 is($server->safe_psql('game', "SELECT count(*) FROM snowflake_migrate.verify($run)"), '0', 'it is proved');
 is_deeply([ read_again(nodes_of("CALL snowflake_migrate.rollback($run)")) ], [], 'nor does the way back');
 
