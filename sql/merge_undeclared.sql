@@ -57,6 +57,16 @@ SELECT g, g % 40 + 1, (g * 7) % 40 + 1, (g * 3) % 40 + 1, (g % 300 + 1) * 100000
 	ARRAY[g % 40 + 1, 40], ARRAY[g % 3], 5000000000 + g * 17, (g % 300 + 1) * 1000003, '{"build_id": 3}'
 FROM generate_series(1, 200) AS g;
 SELECT severity, relation, object, problem, example, advice FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error' OR object IS NOT NULL ORDER BY relation, object;
+-- suggestions: what is sure is no question any more, and the rest still is
+BEGIN;
+CREATE TEMPORARY TABLE suggested AS SELECT * FROM snowflake_migrate.suggest('{a}', 'world');
+SELECT object, certainty, statement FROM suggested;
+\o /dev/null
+SELECT statement FROM suggested WHERE certainty = 'sure' \gexec
+\o
+SELECT string_agg(object, ' ' ORDER BY object) AS questions FROM snowflake_migrate.check('{a}', 'world') WHERE advice LIKE '%If it is none%';
+SELECT string_agg(object, ' ' ORDER BY object) AS left_over FROM snowflake_migrate.suggest('{a}', 'world');
+ROLLBACK;
 -- a merge wants an answer to each
 CALL snowflake_migrate.merge('{a}', 'world', '{701}');
 -- unless its caller says that they are no references: a dry run needs no answers, and shows them

@@ -69,31 +69,75 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.unfit_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: keys that cannot be given snowflake ids';
 
-/* Advice on a key that nothing makes: what it could be, the likeliest first. */
-CREATE FUNCTION snowflake_migrate_internal.key_question(run_ bigint, relation regclass, key name) RETURNS text
+/* What a key that nothing makes could be, and how that is declared. */
+CREATE FUNCTION snowflake_migrate_internal.key_answers(
+	run_ bigint,
+	relation regclass,
+	key name,
+	OUT n int,
+	OUT is_named boolean,
+	OUT question text,
+	OUT declaration text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT string_agg(q.advice, E'\n' ORDER BY q.is_named DESC, q.n)
+	SELECT q.*
 	FROM snowflake_migrate_internal.vocabulary(run_) AS v
 		CROSS JOIN LATERAL (
 			SELECT nullif(snowflake_migrate_internal.named(
 				snowflake_migrate_internal.stem(snowflake_migrate_internal.word(key)), v, true), relation)::regclass)
 			AS r (referenced)
 		CROSS JOIN LATERAL (VALUES
-			(1, false, 'If an equal key is the same row in all databases: '
-				|| format('SELECT snowflake_migrate.declare_table(%L, ''same_id'');', relation)),
-			(2, false, 'If other columns tell which rows are the same: '
-				|| format('SELECT snowflake_migrate.declare_table(%L, ''match'', %L);',
-						  relation, snowflake_migrate_internal.natural_key_advice(relation, key))),
-			(3, r.referenced IS NOT NULL, 'If it is the key of another table''s row: '
-				|| format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
-						  relation, key, coalesce(r.referenced::text, '?'))),
-			(4, false, 'If it is none of these, and its rows get other keys: '
-				|| format('SELECT snowflake_migrate.declare_table(%L, ''copy'');', relation)))
-			AS q (n, is_named, advice)
+			(1, false, 'If an equal key is the same row in all databases: ',
+				format('SELECT snowflake_migrate.declare_table(%L, ''same_id'');', relation)),
+			(2, false, 'If other columns tell which rows are the same: ',
+				format('SELECT snowflake_migrate.declare_table(%L, ''match'', %L);',
+					   relation, snowflake_migrate_internal.natural_key_advice(relation, key))),
+			(3, r.referenced IS NOT NULL, 'If it is the key of another table''s row: ',
+				snowflake_migrate_internal.reference_declaration(
+					relation, key, coalesce(r.referenced::text, '?'), NULL, NULL)),
+			(4, false, 'If it is none of these, and its rows get other keys: ',
+				format('SELECT snowflake_migrate.declare_table(%L, ''copy'');', relation)))
+			AS q (n, is_named, question, declaration)
+	ORDER BY q.is_named DESC, q.n
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.key_answers(bigint, regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: what a key that nothing makes could be';
+
+/* Advice on a key that nothing makes: what it could be, the likeliest first. */
+CREATE FUNCTION snowflake_migrate_internal.key_question(run_ bigint, relation regclass, key name) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT string_agg(a.question || a.declaration, E'\n' ORDER BY a.is_named DESC, a.n)
+	FROM snowflake_migrate_internal.key_answers(run_, relation, key) AS a
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_question(bigint, regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: advice on a key that nothing makes';
+
+/* The keys that one call can adopt. */
+CREATE FUNCTION snowflake_migrate_internal.keys_to_adopt(run_ bigint, OUT tables regclass[], OUT keys name[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT coalesce(array_agg(a.adopted ORDER BY a.first), '{}'), coalesce(array_agg(a.key ORDER BY a.first), '{}')
+	FROM (
+		SELECT DISTINCT ON (u.adopted) u.adopted, u.key,
+			min(u.relation::text COLLATE "C") OVER (PARTITION BY u.adopted) AS first
+		FROM snowflake_migrate_internal.unfit_keys(run_) AS u
+		WHERE u.is_declared AND NOT u.is_domain AND (u.mode = 'copy' OR NOT u.is_bigint)
+		ORDER BY u.adopted, u.relation::text COLLATE "C"
+	) AS a
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.keys_to_adopt(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the keys that one call can adopt';
+
+/* The call that adopts keys.  Of very many, one transaction may need more locks than there are. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_call(tables regclass[], keys name[]) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format(CASE WHEN cardinality(tables) > 50 THEN 'CALL snowflake_migrate.adopt_in_parts(%L, %L);'
+				  ELSE 'SELECT snowflake_migrate.adopt(%L, %L);' END, tables, keys)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_call(regclass[], name[])
+	IS 'for snowflake_migrate.merge()''s own use: the call that adopts keys';
 
 /* Keys that can't hold the new ids, or are not given any; tables without a key. */
 CREATE FUNCTION snowflake_migrate_internal.check_key_types(run_ bigint) RETURNS boolean
@@ -102,8 +146,7 @@ AS $$
 DECLARE
 	can_map boolean := true;
 	k record;
-	tables regclass[] := ARRAY[]::regclass[];
-	keys name[] := ARRAY[]::name[];
+	adopted CONSTANT record := snowflake_migrate_internal.keys_to_adopt(run_);
 	advice text;
 BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
@@ -129,10 +172,6 @@ BEGIN
 		ELSE
 			advice := format('SELECT snowflake_migrate.adopt(ARRAY[%L]::regclass[], ARRAY[%L]::name[]);',
 							 k.adopted, k.key);
-			IF (k.mode = 'copy' OR NOT k.is_bigint) AND k.adopted <> ALL (tables) THEN
-				tables := tables || k.adopted;
-				keys := keys || k.key;
-			END IF;
 		END IF;
 		/* Rows of shared tables may all be there, so that none is given an id. */
 		PERFORM snowflake_migrate_internal.add_to_report(run_,
@@ -141,12 +180,10 @@ BEGIN
 				ELSE format('key has the type %s, which snowflake ids do not fit into', k.type) END,
 			advice => advice);
 	END LOOP;
-	IF cardinality(tables) > 1 THEN
+	IF cardinality(adopted.tables) > 1 THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
-			'keys are to be adopted, which one call can do', cardinality(tables),
-			/* Of so many, one transaction may need more locks than there are. */
-			advice => format(CASE WHEN cardinality(tables) > 50 THEN 'CALL snowflake_migrate.adopt_in_parts(%L, %L);'
-							 ELSE 'SELECT snowflake_migrate.adopt(%L, %L);' END, tables, keys));
+			'keys are to be adopted, which one call can do', cardinality(adopted.tables),
+			advice => snowflake_migrate_internal.adopt_call(adopted.tables, adopted.keys));
 	END IF;
 	RETURN can_map;
 END

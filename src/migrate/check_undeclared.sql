@@ -248,22 +248,47 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns that could be references';
 
-/* Adds a column to the report of which somebody has to say what it refers to, if anything. */
-CREATE FUNCTION snowflake_migrate_internal.ask(
-	run bigint,
+/*
+ * A column of which somebody has to say what it refers to, if anything.  kind: reference; kinds, where another column
+ * says of which table the ids are; perhaps, which does not stop a merge; large object.  referenced: the tables, the
+ * likeliest first, or for each of the conditions its own; ? where it is not known.  certainty: sure, likely, or open.
+ */
+CREATE TYPE snowflake_migrate_internal.question AS (
+	kind text,
 	relation regclass,
 	name name,
 	problem text,
 	example text,
-	declaration text) RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+	referenced text[],
+	conditions text[],
+	path text,
+	certainty text,
+	source name
+);
+
+/* The declaration of a reference. */
+CREATE FUNCTION snowflake_migrate_internal.reference_declaration(
+	relation regclass,
+	name name,
+	referenced text,
+	condition text,
+	path text,
+	dangling text DEFAULT NULL) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT snowflake_migrate_internal.add_to_report(run, 'warning', NULL, relation::text, name, problem, NULL, example,
-		format(E'If it is a reference: %s\nIf it is none: SELECT snowflake_migrate.declare_no_reference(%L, %L);',
-			   declaration, relation, name), is_question => true)
+	SELECT format('SELECT snowflake_migrate.declare_reference(%L, %L, %L%s%s%s);', relation, name, referenced,
+				  ', ' || quote_literal(condition), ', path => ' || quote_literal(path),
+				  ', dangling => ' || quote_literal(dangling))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.ask(bigint, regclass, name, text, text, text)
-	IS 'for snowflake_migrate.merge()''s own use: asks what a column refers to';
+COMMENT ON FUNCTION snowflake_migrate_internal.reference_declaration(regclass, name, text, text, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: the declaration of a reference';
+
+/* The declaration that a column is no reference. */
+CREATE FUNCTION snowflake_migrate_internal.no_reference_declaration(relation regclass, name name) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT format('SELECT snowflake_migrate.declare_no_reference(%L, %L);', relation, name) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.no_reference_declaration(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: the declaration that a column is no reference';
 
 /*
  * The paths in the documents of a column that look like those to ids, each with the member's name; of the first 1000
@@ -358,14 +383,14 @@ COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_paths(bigint, regclass
 	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids, and nobody said so';
 
 /*
- * Adds a column of documents to the report: each path whose member is called like a table, or else the first that
+ * What is to be asked of a column of documents: each path whose member is called like a table, or else the first that
  * looks like one to ids.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_documents(
 	run_ bigint,
 	relation_ regclass,
 	name_ name,
-	known snowflake_migrate_internal.vocabulary) RETURNS void
+	known snowflake_migrate_internal.vocabulary) RETURNS SETOF snowflake_migrate_internal.question
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -385,23 +410,20 @@ BEGIN
 			CONTINUE;
 		END IF;
 		is_named := true;
-		PERFORM snowflake_migrate_internal.ask(run_, relation_, name_,
+		RETURN NEXT ROW ('reference', relation_, name_,
 			format('documents seem to hold ids of %s at %s', found.referenced, found.path), NULL,
-			format('SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);',
-				   relation_, name_, found.referenced, found.path));
+			ARRAY[found.referenced::text], NULL, found.path, 'sure', NULL)::snowflake_migrate_internal.question;
 	END LOOP;
 	IF NOT is_named AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
 									WHERE r.relation = relation_ AND r.column_name = name_) THEN
-		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, relation_::text, name_,
-			'may hold ids', NULL, unnamed,
-			format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L, path => %L);', relation_, name_,
-				   '?', coalesce(unnamed, '?')));
+		RETURN NEXT ROW ('perhaps', relation_, name_, 'may hold ids', unnamed, ARRAY['?'], NULL,
+			coalesce(unnamed, '?'), 'open', NULL)::snowflake_migrate_internal.question;
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(
 	bigint, regclass, name, snowflake_migrate_internal.vocabulary)
-	IS 'for snowflake_migrate.merge()''s own use: adds documents that may hold ids to the report';
+	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of documents that may hold ids';
 
 /* The kinds of ids that a column holds in the sources, as the column beside it names them. */
 CREATE FUNCTION snowflake_migrate_internal.kinds(run_ bigint, relation_ regclass, name_ name, kind_column name)
@@ -439,44 +461,40 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.kinds(bigint, regclass, name, name)
 	IS 'for snowflake_migrate.merge()''s own use: the kinds of ids that a column holds';
 
-/*
- * Adds a column to the report that another beside it says of which table its ids are: a declaration for each kind of
- * ids.
- */
+/* What is to be asked of a column that another beside it says of which table its ids are: of each kind of ids. */
 CREATE FUNCTION snowflake_migrate_internal.find_kinds(
 	run_ bigint,
 	relation_ regclass,
 	name_ name,
 	kind_column name,
-	known snowflake_migrate_internal.vocabulary) RETURNS void
+	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	kinds text[] := snowflake_migrate_internal.kinds(run_, relation_, name_, kind_column);
-	declarations text;
+	referenced text[];
+	conditions text[];
 BEGIN
 	IF kinds = '{}' THEN
 		kinds := '{?}';
 	END IF;
 	/* The last word: Player of App\Models\Player. */
-	SELECT string_agg(format('SELECT snowflake_migrate.declare_reference(%L, %L, %L, %L);', relation_, name_,
-							 coalesce(snowflake_migrate_internal.named(w.word, known, false)::text, '?'),
-							 format('%I = %L', kind_column, k.kind)), E'\n' ORDER BY k.kind COLLATE "C")
-		INTO declarations
-		FROM unnest(kinds) AS k (kind)
+	SELECT array_agg(coalesce(snowflake_migrate_internal.named(w.word, known, false)::text, '?') ORDER BY k.n),
+			array_agg(format('%I = %L', kind_column, k.kind) ORDER BY k.n)
+		INTO referenced, conditions
+		FROM (
+				SELECT u.kind, row_number() OVER (ORDER BY u.kind COLLATE "C") FROM unnest(kinds) AS u (kind)
+			) AS k (kind, n)
 			CROSS JOIN LATERAL (
 				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, relation_::text, name_,
-		format('looks like a reference to a table that column %I names', kind_column),
-		advice => format(E'For each kind of ids that it holds, with the table:\n%s\n'
-						 'If it holds none: SELECT snowflake_migrate.declare_no_reference(%L, %L);',
-						 declarations, relation_, name_),
-		is_question => true);
+	RETURN ROW ('kinds', relation_, name_,
+		format('looks like a reference to a table that column %I names', kind_column), NULL,
+		referenced, conditions, NULL, 'sure', NULL)::snowflake_migrate_internal.question;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(
 	bigint, regclass, name, name, snowflake_migrate_internal.vocabulary)
-	IS 'for snowflake_migrate.merge()''s own use: adds a column of ids of several tables to the report';
+	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column of ids of several tables';
 
 /* A column in question: as undeclared_columns() and value_matches() have it. */
 CREATE TYPE snowflake_migrate_internal.questioned_column AS (
@@ -529,15 +547,15 @@ COMMENT ON FUNCTION snowflake_migrate_internal.listed(regclass[])
 	IS 'for snowflake_migrate.merge()''s own use: tables, as a sentence has them';
 
 /*
- * Adds a column to the report whose name says nothing of a table, or has a namesake, where its values are keys.  Small
- * numbers are keys of many tables, and a column that is not called like an id is suspect only where that can hardly be
- * by chance.
+ * What is to be asked of a column whose name says nothing of a table, or has a namesake, where its values are keys.
+ * Small numbers are keys of many tables, and a column that is not called like an id is suspect only where that can
+ * hardly be by chance.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_by_values(
 	run_ bigint,
 	col snowflake_migrate_internal.questioned_column,
 	namesake regclass,
-	known snowflake_migrate_internal.vocabulary) RETURNS void
+	known snowflake_migrate_internal.vocabulary) RETURNS SETOF snowflake_migrate_internal.question
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -547,10 +565,8 @@ BEGIN
 	IF coalesce(cardinality(col.relations), 0) = 0 THEN
 		/* No row has a value yet, or those that there are belong to nothing that is merged. */
 		IF (has_id OR namesake IS NOT NULL AND col.total = 0) AND col.form <> 'text' THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, col.relation::text, col.name,
-				'may hold ids',
-				advice => format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L);',
-								 col.relation, col.name, coalesce(namesake::text, '?')));
+			RETURN NEXT ROW ('perhaps', col.relation, col.name, 'may hold ids', NULL,
+				ARRAY[coalesce(namesake::text, '?')], NULL, NULL, 'open', NULL)::snowflake_migrate_internal.question;
 		END IF;
 		RETURN;
 	END IF;
@@ -559,64 +575,69 @@ BEGIN
 	IF has_id OR snowflake_migrate_internal.is_somebody(col.word) OR col.form = 'text' AND col.total >= 3
 		OR col.total >= 8 AND cardinality(fitting) <= 3
 			AND col.total * ln(snowflake_migrate_internal.key_density(run_, fitting[1])) < ln(0.001) THEN
-		PERFORM snowflake_migrate_internal.ask(run_, col.relation, col.name,
+		RETURN NEXT ROW ('reference', col.relation, col.name,
 			format('may be a reference to %s: its values are keys of it', fitting[1])
 				|| coalesce(', and of ' || snowflake_migrate_internal.listed(fitting[2 :]), ''),
 			format('%s of %s values', col.hits[array_position(col.relations, fitting[1])], col.total),
-			format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);', col.relation, col.name, fitting[1]));
+			fitting::text[], NULL, NULL,
+			CASE cardinality(fitting) WHEN 1 THEN 'likely' ELSE 'open' END, NULL)::snowflake_migrate_internal.question;
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_by_values(
 		bigint, snowflake_migrate_internal.questioned_column, regclass, snowflake_migrate_internal.vocabulary)
-	IS 'for snowflake_migrate.merge()''s own use: adds a column whose values are keys to the report';
+	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column whose values are keys';
 
 /*
- * Adds a column to the report whose name is one of a table (referenced): with an id in it (is_stem), or else just the
- * table's.  Its values may say so, too, or not.
+ * What is to be asked of a column whose name is one of a table (referenced): with an id in it (is_stem), or else just
+ * the table's.  Its values may say so, too, or not.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_by_name(
-	run_ bigint,
 	col snowflake_migrate_internal.questioned_column,
 	referenced regclass,
 	is_stem boolean,
-	known snowflake_migrate_internal.vocabulary) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	n CONSTANT int := array_position(col.relations, referenced);
+	is_odd CONSTANT boolean := n IS NULL AND col.total > 0;
+	others regclass[];
 BEGIN
-	PERFORM snowflake_migrate_internal.ask(run_, col.relation, col.name,
-		CASE WHEN n IS NULL AND col.total > 0
+	IF is_odd THEN
+		others := snowflake_migrate_internal.likeliest(col.relation, col.stem, col.relations, known);
+	END IF;
+	RETURN ROW ('reference', col.relation, col.name,
+		CASE WHEN is_odd
 			THEN format('is called like a reference to %s, though few of its values are keys of it', referenced)
-				|| coalesce('; they are keys of ' || snowflake_migrate_internal.listed(
-					snowflake_migrate_internal.likeliest(col.relation, col.stem, col.relations, known)), '')
+				|| coalesce('; they are keys of ' || snowflake_migrate_internal.listed(others), '')
 			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
-		format('SELECT snowflake_migrate.declare_reference(%L, %L, %L);', col.relation, col.name, referenced));
+		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
+		CASE WHEN is_odd THEN 'open' WHEN is_stem AND n IS NOT NULL THEN 'sure' ELSE 'likely' END,
+		NULL)::snowflake_migrate_internal.question;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_by_name(
-		bigint, snowflake_migrate_internal.questioned_column, regclass, boolean, snowflake_migrate_internal.vocabulary)
-	IS 'for snowflake_migrate.merge()''s own use: adds a column that is called like a table to the report';
+		snowflake_migrate_internal.questioned_column, regclass, boolean, snowflake_migrate_internal.vocabulary)
+	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column that is called like a table';
 
-/* Adds a column to the report that names large objects of other databases. */
-CREATE FUNCTION snowflake_migrate_internal.find_large_objects(run_ bigint, relation_ regclass, name_ name) RETURNS void
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+/* What is to be asked of a column that names large objects of other databases. */
+CREATE FUNCTION snowflake_migrate_internal.find_large_objects(run_ bigint, relation_ regclass, name_ name)
+RETURNS SETOF snowflake_migrate_internal.question
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.add_to_report(run_, 'warning', s.source, relation_::text, name_,
-		'may name large objects, which a merge does not copy',
-		advice => format('If it does, keep their contents in a column of type bytea before; '
-						 'if it does not: SELECT snowflake_migrate.declare_no_reference(%L, %L);', relation_, name_),
-		is_question => true)
+	SELECT ROW ('large object', relation_, name_, 'may name large objects, which a merge does not copy', NULL, NULL,
+				NULL, NULL, 'open', s.source)::snowflake_migrate_internal.question
 	FROM snowflake_migrate_internal.source_tables(run_) AS s JOIN pg_class AS c ON c.oid = s.source_relation
 	WHERE s.relation = relation_ AND c.relkind = 'f'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_large_objects(bigint, regclass, name)
-	IS 'for snowflake_migrate.merge()''s own use: adds a column that names large objects to the report';
+	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column that names large objects';
 
-CREATE FUNCTION snowflake_migrate_internal.check_undeclared(run_ bigint) RETURNS void
+/* What is to be asked about the columns that refer to nothing yet. */
+CREATE FUNCTION snowflake_migrate_internal.questions(run_ bigint) RETURNS SETOF snowflake_migrate_internal.question
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -633,10 +654,12 @@ BEGIN
 			LEFT JOIN snowflake_migrate_internal.value_matches(run_) AS v USING (no, name)
 	LOOP
 		IF col.form = 'document' THEN
-			PERFORM snowflake_migrate_internal.find_documents(run_, col.relation, col.name, known);
+			RETURN QUERY SELECT q.*
+				FROM snowflake_migrate_internal.find_documents(run_, col.relation, col.name, known) AS q;
 			CONTINUE;
 		ELSIF col.form = 'large object' THEN
-			PERFORM snowflake_migrate_internal.find_large_objects(run_, col.relation, col.name);
+			RETURN QUERY SELECT q.*
+				FROM snowflake_migrate_internal.find_large_objects(run_, col.relation, col.name) AS q;
 			CONTINUE;
 		END IF;
 		/* Texts that are numbers; where the name is a table's, a few may be others. */
@@ -647,14 +670,56 @@ BEGIN
 		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
 		IF referenced IS NOT NULL
 			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations)) THEN
-			PERFORM snowflake_migrate_internal.find_by_name(run_, col, referenced, true, known);
+			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, known);
 		ELSIF col.kind_column IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column, known);
+			RETURN NEXT snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column, known);
 		ELSIF namesake = ANY (col.relations) THEN
-			PERFORM snowflake_migrate_internal.find_by_name(run_, col, namesake, false, known);
+			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, known);
 		ELSE
-			PERFORM snowflake_migrate_internal.find_by_values(run_, col, namesake, known);
+			RETURN QUERY SELECT q.*
+				FROM snowflake_migrate_internal.find_by_values(run_, col, namesake, known) AS q;
 		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.questions(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: what is to be asked about columns that look like references';
+
+/* What to do about a column that may be a reference. */
+CREATE FUNCTION snowflake_migrate_internal.question_advice(question snowflake_migrate_internal.question) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	none CONSTANT text := snowflake_migrate_internal.no_reference_declaration(question.relation, question.name);
+	declarations CONSTANT text[] := ARRAY(
+		SELECT snowflake_migrate_internal.reference_declaration(
+			question.relation, question.name, r.referenced, r.condition, question.path)
+		FROM unnest(question.referenced, question.conditions) WITH ORDINALITY AS r (referenced, condition, n)
+		ORDER BY r.n);
+BEGIN
+	RETURN CASE question.kind
+		WHEN 'perhaps' THEN format('If it does: %s', declarations[1])
+		WHEN 'kinds' THEN format(E'For each kind of ids that it holds, with the table:\n%s\nIf it holds none: %s',
+								 array_to_string(declarations, E'\n'), none)
+		WHEN 'large object' THEN
+			format('If it does, keep their contents in a column of type bytea before; if it does not: %s', none)
+		ELSE format(E'If it is a reference: %s\nIf it is none: %s', declarations[1], none) END;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.question_advice(snowflake_migrate_internal.question)
+	IS 'for snowflake_migrate.merge()''s own use: what to do about a column that may be a reference';
+
+CREATE FUNCTION snowflake_migrate_internal.check_undeclared(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	question snowflake_migrate_internal.question;
+BEGIN
+	FOR question IN SELECT q.* FROM snowflake_migrate_internal.questions(run_) AS q LOOP
+		PERFORM snowflake_migrate_internal.add_to_report(run_,
+			CASE question.kind WHEN 'perhaps' THEN 'info' ELSE 'warning' END,
+			question.source, question.relation::text, question.name, question.problem, NULL, question.example,
+			snowflake_migrate_internal.question_advice(question), question.kind <> 'perhaps');
 	END LOOP;
 END
 $$;

@@ -67,7 +67,7 @@ BEGIN
 				CASE WHEN c.stem IS NOT NULL OR snowflake_migrate_internal.is_somebody(c.word)
 						OR snowflake_migrate_internal.named_by(c.relation, c.word, false, known) IS NOT NULL
 					THEN 0 ELSE 999 END) AS v (query)
-		WHERE v.query IS NOT NULL
+		WHERE v.query IS NOT NULL AND snowflake_migrate_internal.can_read(s.source_relation)
 		GROUP BY s.no, s.source_no, s.source_relation
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$

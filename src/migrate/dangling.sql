@@ -33,26 +33,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.skip_rows(jsonb, name, text)
 	IS 'for snowflake_migrate.merge()''s own use: skips rows of a source';
 
-/* The rows of a source whose reference dangles, as what follows FROM in a query. */
-CREATE FUNCTION snowflake_migrate_internal.lost_rows(names jsonb) RETURNS text
+/* The rows of a source that have a reference, as what follows FROM in a query. */
+CREATE FUNCTION snowflake_migrate_internal.referring_rows(names jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT snowflake_migrate_internal.fill(CASE
 		WHEN names ->> 'path' IS NOT NULL THEN $query$
 				{origin}, jsonb_path_query(({value})::jsonb, {'path'}, silent => true) AS p (part),
 					snowflake_migrate_internal.json_id(p.part) AS e (id)
-				WHERE e.id IS NOT NULL
-					AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){and_holds}
+				WHERE e.id IS NOT NULL{and_holds}
 			$query$
-		WHEN names -> 'elements' = 'true' THEN $query$
-				{origin}, {elements_of}
-				WHERE e.id IS NOT NULL
-					AND NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id){and_holds}
-			$query$
-		ELSE '{origin} WHERE {value} IS NOT NULL AND r{id}.o1 IS NULL{and_holds}' END, names)
+		WHEN names -> 'elements' = 'true' THEN '{origin}, {elements_of} WHERE e.id IS NOT NULL{and_holds}'
+		ELSE '{origin} WHERE {value} IS NOT NULL{and_holds}' END, names)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.lost_rows(jsonb)
-	IS 'for snowflake_migrate.merge()''s own use: rows whose reference dangles';
+COMMENT ON FUNCTION snowflake_migrate_internal.referring_rows(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: rows that have a reference';
+
+/* Whether a reference of such a row dangles. */
+CREATE FUNCTION snowflake_migrate_internal.is_lost(names jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.fill(CASE
+		WHEN names -> 'is_plain' = 'true' THEN 'r{id}.o1 IS NULL'
+		ELSE 'NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id)' END, names)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_lost(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: whether a reference dangles';
 
 /*
  * The references of one table of one source, each with the names for the queries about it: parent is the table that
@@ -100,7 +106,9 @@ BEGIN
 			CROSS JOIN q
 		WHERE r.run = run_ AND r.no = no_ AND s.source = source_
 	)
-	SELECT ref.names || jsonb_build_object('lost', snowflake_migrate_internal.lost_rows(ref.names))
+	SELECT ref.names || jsonb_build_object('lost',
+		concat_ws(' AND ', snowflake_migrate_internal.referring_rows(ref.names),
+			snowflake_migrate_internal.is_lost(ref.names)))
 	FROM ref
 	ORDER BY ref.id;
 END

@@ -692,18 +692,14 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.resolve_step(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the maps of tables that refer to each other';
 
-/* Makes all maps of a run in its schema, and adds to its report what stands in the way. */
-CREATE FUNCTION snowflake_migrate_internal.make_maps(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+/* All maps of a run, empty. */
+CREATE FUNCTION snowflake_migrate_internal.create_maps(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	step int;
 	table_no int;
 BEGIN
-	/* These sort and hash whole tables, as CREATE INDEX does. */
-	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		CREATE TABLE {map} (no int NOT NULL, source int NOT NULL, o1 bigint NOT NULL, n1 bigint, action "char" NOT NULL)
 			PARTITION BY LIST (no)
@@ -716,6 +712,24 @@ BEGIN
 	LOOP
 		PERFORM snowflake_migrate_internal.create_map(run_, table_no);
 	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.create_maps(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a run';
+
+/* Makes all maps of a run in its schema, and adds to its report what stands in the way. */
+CREATE FUNCTION snowflake_migrate_internal.make_maps(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	step int;
+	table_no int;
+BEGIN
+	/* These sort and hash whole tables, as CREATE INDEX does. */
+	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+	PERFORM snowflake_migrate_internal.create_maps(run_);
 	PERFORM snowflake_migrate_internal.number_source(run_, n)
 		FROM (SELECT generate_subscripts(r.sources, 1) FROM snowflake_migrate.runs AS r WHERE r.run = run_) AS s (n);
 

@@ -1,0 +1,101 @@
+-- snowflake_migrate.suggest(): declarations to be read, edited and run, as doc/merging.md says.
+SET client_min_messages = warning;
+\set SHOW_CONTEXT never
+\pset format unaligned
+\pset footer off
+
+--
+-- The game of examples/merge, on two servers
+--
+CREATE SCHEMA avalon;
+CREATE SCHEMA camelot;
+\set ECHO none
+SET search_path = camelot, public;
+\i examples/merge/schema.sql
+SET search_path = avalon, public;
+\i examples/merge/schema.sql
+\set ECHO all
+INSERT INTO server_settings VALUES ('motd', 'welcome to avalon');
+INSERT INTO camelot.server_settings VALUES ('motd', 'welcome to camelot');
+INSERT INTO seasons SELECT g, date '2025-01-01' + 30 * g FROM generate_series(1, 3) AS g;
+INSERT INTO camelot.seasons SELECT * FROM seasons WHERE season > 1;
+INSERT INTO item_templates (code, name, power) SELECT 'code ' || g, 'name ' || g, g FROM generate_series(1, 20) AS g;
+INSERT INTO camelot.item_templates (code, name, power) SELECT 'code ' || g, 'name ' || g, g FROM generate_series(20, 2, -1) AS g;
+INSERT INTO accounts (email) SELECT g || '@example.org' FROM generate_series(1, 20) AS g;
+INSERT INTO camelot.accounts (email, created_at) SELECT g || '@example.org', '2014-01-01' FROM generate_series(19, 60) AS g;
+INSERT INTO players (account_id, name, class) SELECT g, 'player ' || g, 'mage' FROM generate_series(1, 20) AS g;
+INSERT INTO camelot.players (account_id, name, class) SELECT g, 'player ' || 19 + g, 'mage' FROM generate_series(1, 40) AS g;
+INSERT INTO camelot.mail (recipient_id, sender_type, sender_id, subject)
+SELECT g, CASE WHEN g % 4 = 0 THEN 'system' ELSE 'player' END, CASE g WHEN 7 THEN 1007 ELSE 41 - g END, 'hello' FROM generate_series(1, 40) AS g;
+INSERT INTO camelot.settings SELECT g, '{"labels": {"17": "for sale"}}' FROM generate_series(1, 2) AS g;
+-- names are written with their schemas, whatever the search path
+SET search_path = avalon, public;
+CREATE TEMPORARY TABLE suggested AS SELECT * FROM snowflake_migrate.suggest('{camelot}', 'avalon');
+SELECT step, certainty, relation, object, reason FROM suggested;
+SELECT statement FROM suggested;
+-- nothing is left of it
+SELECT count(*) FROM snowflake_migrate.declared_created;
+SELECT count(*) FROM pg_namespace AS n, snowflake_migrate.runs AS r
+WHERE n.nspname = 'snowflake_merge_' || r.run AND '{camelot}' = r.sources;
+-- all of it can be run as it is: what is sure answers the check
+\o /dev/null
+SELECT statement FROM suggested \gexec
+\o
+SELECT count(*) FROM snowflake_migrate.declared_created;
+SELECT severity, relation, object, problem FROM snowflake_migrate.check('{camelot}', 'avalon')
+WHERE severity <> 'info' AND problem NOT LIKE 'key %' ORDER BY 2, 3;
+-- with what is likely, too, and the keys adopted, nothing that was suggested is an error
+\o /dev/null
+SELECT regexp_replace(split_part(statement, E'\n', 1), '^-- ', '') FROM snowflake_migrate.suggest('{camelot}', 'avalon')
+WHERE certainty = 'likely' OR step = 'policy' AND statement NOT LIKE '%rerank%' ORDER BY step <> 'adopt', statement \gexec
+\o
+SELECT severity, relation, object, problem FROM snowflake_migrate.check('{camelot}', 'avalon') WHERE severity = 'error';
+SELECT step, certainty, relation, object FROM snowflake_migrate.suggest('{camelot}', 'avalon');
+DROP SCHEMA avalon, camelot CASCADE;
+DELETE FROM snowflake_migrate.declared_tables;
+DELETE FROM snowflake_migrate.declared_references;
+DELETE FROM snowflake_migrate.declared_created;
+DELETE FROM snowflake_migrate.declared_policies;
+
+--
+-- Names; what an earlier answer would make an error; several targets
+--
+CREATE SCHEMA "It's";
+CREATE SCHEMA "From";
+CREATE TABLE "It's"."Order's" (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), "Created At" timestamp, "The Name" text UNIQUE);
+CREATE TABLE "It's"."Line;
+DROP TABLE ""It's"".""Order's"";" (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), "Order's Id" bigint NOT NULL, "Thing""Id" bigint, "Thing""Type" text, old_order_id numeric(5),
+	created_at date);
+CREATE TABLE "From"."Order's" (LIKE "It's"."Order's");
+CREATE TABLE "From"."Line;
+DROP TABLE ""It's"".""Order's"";" (LIKE "It's"."Line;
+DROP TABLE ""It's"".""Order's"";");
+INSERT INTO "From"."Order's" SELECT g, '2020-01-01', 'order ' || g FROM generate_series(1, 30) AS g;
+INSERT INTO "From"."Line;
+DROP TABLE ""It's"".""Order's"";" SELECT g, g, g, E'x''\nOrder''s', NULL, '1999-01-01' FROM generate_series(1, 30) AS g;
+SELECT step, certainty, object, statement FROM snowflake_migrate.suggest(ARRAY[ARRAY['From']], targets => ARRAY['It''s']);
+-- no row, no value
+UPDATE "From"."Line;
+DROP TABLE ""It's"".""Order's"";" SET "Order's Id" = 1000 WHERE id = 1;
+SELECT certainty, object, reason FROM snowflake_migrate.suggest('{From}', 'It''s') WHERE object = 'Order''s Id';
+\o /dev/null
+SELECT statement FROM snowflake_migrate.suggest('{From}', 'It''s') \gexec
+\o
+SELECT relation, column_name, condition FROM snowflake_migrate.declared_references;
+SELECT to_regclass('"It''s"."Order''s"') IS NOT NULL AS is_there;
+SELECT snowflake_migrate.suggest('{nowhere}', 'It''s');
+SELECT snowflake_migrate.suggest(NULL, 'It''s');
+-- rights as for the check: a table that may not be read says nothing
+CREATE ROLE suggester;
+SELECT snowflake_migrate.grant_to('suggester');
+GRANT USAGE ON SCHEMA "It's", "From" TO suggester;
+GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA "It's" TO suggester;
+GRANT SELECT ON "From"."Order's" TO suggester;
+SET ROLE suggester;
+SELECT step, certainty, object FROM snowflake_migrate.suggest('{From}', 'It''s');
+RESET ROLE;
+DELETE FROM snowflake_migrate.declared_references;
+DELETE FROM snowflake_migrate.declared_created;
+DROP SCHEMA "It's", "From" CASCADE;
+DROP OWNED BY suggester;
+DROP ROLE suggester;
