@@ -39,5 +39,7 @@ SELECT count(DISTINCT a.id), count(DISTINCT b.id), count(*) FROM snowflake_nextv
 SELECT snowflake_nextval_batch(0);
 SELECT snowflake_nextval_batch(-1);
 SELECT * FROM snowflake_nextval_batch(-2147483648);
+\set VERBOSITY sqlstate
 SELECT snowflake_nextval_batch(2147483648);
+\set VERBOSITY default
 SELECT count(*) FROM snowflake_nextval_batch(NULL);

@@ -63,7 +63,9 @@ SET timezone = 'UTC';
 
 -- in an index, where the layout is given
 CREATE TABLE orders (id bigint PRIMARY KEY);
+\set VERBOSITY sqlstate
 CREATE INDEX ON orders ((snowflake_timestamp(id)));
+\set VERBOSITY default
 CREATE INDEX ON orders ((snowflake_timestamp(id, 'twitter')));
 DROP TABLE orders;
 

@@ -59,4 +59,6 @@ SELECT snowflake_encode('9000-01-01 00:00:01', 1, 1, 'agrona epoch:9000-01-01');
 -- nothing for nothing
 SELECT snowflake_encode(NULL, 0, 0) IS NULL AND snowflake_encode('2024-01-01', NULL, 0) IS NULL AND snowflake_encode('2024-01-01', 0, NULL) IS NULL
 	AND snowflake_encode('2024-01-01', 0, 0, NULL) IS NULL AND snowflake_encode('2024-01-01', -1, 0, NULL) IS NULL AS strict;
+\set VERBOSITY sqlstate
 SELECT snowflake_encode('2024-01-01');
+\set VERBOSITY default

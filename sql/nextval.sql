@@ -93,7 +93,9 @@ COMMIT;
 
 -- not where the value has to stay the same
 CREATE TABLE stays (id bigint GENERATED ALWAYS AS (snowflake_nextval()) STORED);
+\set VERBOSITY sqlstate
 CREATE INDEX ON orders (snowflake_nextval());
+\set VERBOSITY default
 CREATE TABLE stays (id bigint) PARTITION BY RANGE ((id + snowflake_nextval()));
 
 -- made in parallel workers

@@ -6,7 +6,9 @@ CREATE SCHEMA ids;
 CREATE EXTENSION snowflake SCHEMA ids;
 SELECT e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'snowflake';
+\set VERBOSITY sqlstate
 SELECT snowflake_nextval();
+\set VERBOSITY default
 SELECT ids.snowflake_nextval() > 0 AS made;
 SELECT ids.snowflake_node(ids.snowflake_nextval());
 SELECT count(*) FROM ids.snowflake_layouts;

@@ -357,7 +357,12 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_definition(oid, oid)
 	IS 'for snowflake_migrate.adopt()''s own use: what creates an object again';
 
-/* What uses a column that is widened (of_row: or the type of its rows), by what pg_depend says. */
+/*
+ * What uses a column that is widened (of_row: or the type of its rows), by what pg_depend says.
+ *
+ * ROWS, here and where else a recursive query calls a function: PostgreSQL 19 makes room at once for all the rows that
+ * it expects of such a query.  With 1000 for each call that is a gigabyte.
+ */
 CREATE FUNCTION snowflake_migrate_internal.adopt_uses(
 	tables regclass[],
 	columns name[],
@@ -366,7 +371,7 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_uses(
 	OUT objid oid,
 	OUT objsubid int,
 	OUT of_row boolean) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 20 SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH RECURSIVE
 	widened AS MATERIALIZED (
@@ -409,7 +414,7 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_lost_with(
 	object oid,
 	OUT classid oid,
 	OUT objid oid) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN v.oid IS NULL THEN d.classid ELSE 'pg_class'::regclass END, coalesce(v.ev_class, d.objid)
 	FROM (SELECT class, object

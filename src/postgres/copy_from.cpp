@@ -92,7 +92,7 @@ has_simple_defaults(Relation table)
 
 		if (column->attisdropped || column->attgenerated != '\0')
 			continue;
-		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN && DomainHasConstraints(column->atttypid))
+		if (get_typtype(column->atttypid) == TYPTYPE_DOMAIN && domain_has_constraints(column->atttypid))
 			return false;
 
 		Node	   *expression = build_column_default(table, i + 1);

@@ -71,8 +71,8 @@ extern "C"
 #include "utils/wait_event.h"
 }
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "snowflake supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "snowflake supports PostgreSQL 15 to 19"
 #endif
 
 /* From 18 on a library says what it is. */
@@ -136,6 +136,27 @@ may_execute(Oid function)
 	return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
 #else
 	return pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+inline bool
+domain_has_constraints(Oid type)
+{
+#if PG_VERSION_NUM >= 190000
+	return DomainHasConstraints(type, nullptr);
+#else
+	return DomainHasConstraints(type);
+#endif
+}
+
+inline void
+ignore_signal(int signal)
+{
+#if PG_VERSION_NUM >= 190000
+	/* Handlers are typed otherwise there. */
+	pqsignal(signal, PG_SIG_IGN);
+#else
+	pqsignal(signal, SIG_IGN);
 #endif
 }
 

@@ -620,7 +620,7 @@ snowflake_keeper(Datum)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
-	pqsignal(SIGINT, SIG_IGN);
+	ignore_signal(SIGINT);
 	BackgroundWorkerUnblockSignals();
 	/* No database; but so it is a session that pg_stat_activity shows and pg_terminate_backend() knows. */
 	BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);

@@ -159,7 +159,7 @@ CREATE FUNCTION snowflake_internal.expressions(
 	OUT classid oid,
 	OUT objid oid,
 	OUT tree text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
 	RETURN QUERY
@@ -261,7 +261,7 @@ COMMENT ON FUNCTION snowflake_internal.does_as_types_say(oid)
 
 /* The types, but PostgreSQL's own, of all that is computed or read in an expression. */
 CREATE FUNCTION snowflake_internal.computed_types(tree text) RETURNS SETOF oid
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT DISTINCT y.oid
 	FROM regexp_matches(tree, ':[a-z_]*typ(?:e|es|eid|eId|id) (?:[(]o )?([0-9 ]+)', 'g') AS m (ids)
@@ -276,7 +276,7 @@ COMMENT ON FUNCTION snowflake_internal.computed_types(text) IS 'the types of wha
  * planner where it looks at a column's statistics, call what a range's owner has given it to measure distances.
  */
 CREATE FUNCTION snowflake_internal.ranges_in(type oid) RETURNS SETOF oid
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH RECURSIVE part (oid) AS (
 		SELECT ranges_in.type
