@@ -353,6 +353,7 @@ CREATE FUNCTION snowflake_migrate_internal.start(
 	nodes_ bigint[],
 	batch_size_ int,
 	dry_run boolean,
+	rebuild_indexes boolean,
 	given bigint,
 	accept_warnings boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -391,6 +392,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.drop_samples(run_);
 	PERFORM snowflake_migrate_internal.index_maps(run_);
 	PERFORM snowflake_migrate_internal.record_former_state(run_);
+	PERFORM snowflake_migrate_internal.write_indexes(run_) WHERE rebuild_indexes;
 	UPDATE snowflake_migrate.runs AS r SET mapped_at = clock_timestamp() WHERE r.run = run_;
 	IF NOT dry_run THEN
 		PERFORM snowflake_migrate_internal.seal(run_);
@@ -400,7 +402,7 @@ BEGIN
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name[], bigint[], int, boolean, bigint, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name[], bigint[], int, boolean, boolean, bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
 
 /* The sequences of columns that are not renumbered, those that a column owns and those that its default asks. */
@@ -567,8 +569,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name[], bi
  *
  * sources: for each source an array of its schemas, in this database, one for each of the targets; nodes: for each
  * source, a node number that no id has; batch_size: rows in a transaction, but that a cycle of tables and tables
- * without a key are one; dry_run: all of it, rolled back but for the report; run: the number of the run;
- * accept_warnings: columns that may be references, and are not declared, are none.
+ * without a key are one; dry_run: all of it, rolled back but for the report; rebuild_indexes: secondary indexes of
+ * tables that grow by more than a third are dropped before the copy and built again after it; run: the number of the
+ * run; accept_warnings: columns that may be references, and are not declared, are none.
  */
 CREATE PROCEDURE snowflake_migrate.merge(
 	sources name[],
@@ -576,6 +579,7 @@ CREATE PROCEDURE snowflake_migrate.merge(
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
 	dry_run boolean DEFAULT false,
+	rebuild_indexes boolean DEFAULT false,
 	INOUT run bigint DEFAULT NULL,
 	accept_warnings boolean DEFAULT false)
 LANGUAGE plpgsql
@@ -588,7 +592,7 @@ DECLARE
 	report pg_catalog.jsonb;
 BEGIN
 	run := snowflake_migrate_internal.start(
-		sources, targets, nodes, batch_size, dry_run IS TRUE, run, accept_warnings IS TRUE);
+		sources, targets, nodes, batch_size, dry_run IS TRUE, rebuild_indexes IS TRUE, run, accept_warnings IS TRUE);
 	IF dry_run IS NOT TRUE THEN
 		COMMIT;
 	END IF;
@@ -599,7 +603,11 @@ BEGIN
 			RETURN;
 		END IF;
 		EXIT WHEN state = 'verifying';
-		IF NOT snowflake_migrate_internal.step(run) THEN
+		IF dry_run IS NOT TRUE AND snowflake_migrate_internal.drop_indexes(run) THEN
+			NULL;
+		ELSIF snowflake_migrate_internal.step(run) THEN
+			NULL;
+		ELSIF NOT snowflake_migrate_internal.build_index(run) THEN
 			PERFORM snowflake_migrate_internal.end_of_copy(run, dry_run IS TRUE);
 		END IF;
 		IF dry_run IS NOT TRUE THEN
@@ -621,7 +629,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name[], bigint[], int, boolean, bigint, boolean)
+COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name[], bigint[], int, boolean, boolean, bigint, boolean)
 	IS 'merges groups of schemas into others';
 
 /* The same with one target, and for each source the schema that is merged into it. */
@@ -631,15 +639,17 @@ CREATE PROCEDURE snowflake_migrate.merge(
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
 	dry_run boolean DEFAULT false,
+	rebuild_indexes boolean DEFAULT false,
 	INOUT run bigint DEFAULT NULL,
 	accept_warnings boolean DEFAULT false)
 LANGUAGE plpgsql
 AS $$
 BEGIN
-	CALL snowflake_migrate.merge(sources, ARRAY[target], nodes, batch_size, dry_run, run, accept_warnings);
+	CALL snowflake_migrate.merge(
+		sources, ARRAY[target], nodes, batch_size, dry_run, rebuild_indexes, run, accept_warnings);
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, bigint, boolean)
+COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, boolean, bigint, boolean)
 	IS 'merges schemas into one';
 
 /* One map, for people. */

@@ -194,7 +194,8 @@ BEGIN
 		FROM unnest(ARRAY['snowflake_migrate.runs', 'snowflake_migrate.nodes', 'snowflake_migrate.report',
 						  'snowflake_migrate.records', 'snowflake_migrate_internal.plan_tables',
 						  'snowflake_migrate_internal.plan_columns', 'snowflake_migrate_internal.plan_references',
-						  'snowflake_migrate_internal.plan_sources']::regclass[]) AS t (relation),
+						  'snowflake_migrate_internal.plan_sources',
+						  'snowflake_migrate_internal.plan_indexes']::regclass[]) AS t (relation),
 			(VALUES ('INSERT', 'NEW TABLE AS new_rows'), ('DELETE', 'OLD TABLE AS old_rows'),
 					('UPDATE', 'OLD TABLE AS old_rows NEW TABLE AS new_rows')) AS e (event, rows)
 	LOOP

@@ -151,6 +151,23 @@ CREATE TABLE snowflake_migrate_internal.plan_sources (
 	PRIMARY KEY (run, no, source)
 );
 
+/* An index that is dropped before rows are copied, and built again after them; see indexes.sql. */
+CREATE TABLE snowflake_migrate_internal.plan_indexes (
+	run bigint NOT NULL,
+	no int NOT NULL,
+	id int NOT NULL,					-- in the run: those that others are attached to come before these
+	root int NOT NULL,					-- the id of the index of the partitioned table; else its own
+	relation regclass NOT NULL,			-- the table, or a partition
+	name name NOT NULL,
+	definition text NOT NULL,			-- the statement that builds it
+	statements text[] NOT NULL,			-- and those that give it what else it had
+	tablespace text NOT NULL,			-- empty: the database's
+	former jsonb NOT NULL,				-- all that it had
+	state text NOT NULL CHECK (state IN ('planned', 'kept', 'dropped', 'built', 'there')),
+	PRIMARY KEY (run, id)
+);
+CREATE INDEX ON snowflake_migrate_internal.plan_indexes (run, no);
+
 CREATE TABLE snowflake_migrate.report (
 	run bigint NOT NULL,
 	severity text NOT NULL CHECK (severity IN ('error', 'warning', 'info')),
@@ -189,6 +206,7 @@ SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_tabl
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_columns', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_references', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_sources', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_indexes', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.report', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.records', '');
 

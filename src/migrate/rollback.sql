@@ -617,6 +617,12 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'run must not be null',
 			HINT = 'snowflake_migrate.runs lists the merges.';
 	END IF;
+	/* Without its indexes, a run that was not finished would take long, and not see what clashes. */
+	LOOP
+		PERFORM snowflake_migrate_internal.begin(run, '{copying,verifying,done,rolling back}');
+		EXIT WHEN NOT snowflake_migrate_internal.build_index(run);
+		COMMIT;
+	END LOOP;
 	PERFORM snowflake_migrate_internal.rollback_start(run, force IS TRUE);
 	COMMIT;
 	LOOP

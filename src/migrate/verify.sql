@@ -499,6 +499,8 @@ BEGIN
 		source := NULL;
 		FOR problem, count, example IN
 			SELECT v.* FROM snowflake_migrate_internal.verify_target(run_, t.no, complete) AS v
+			UNION ALL
+			SELECT v.* FROM snowflake_migrate_internal.verify_indexes(run_, t.no) AS v
 		LOOP
 			RETURN NEXT;
 		END LOOP;

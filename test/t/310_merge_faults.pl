@@ -13,7 +13,8 @@ use Test::More;
 my $merge = Snowflake::Merge->new;
 my $server = $merge->server;
 my $batch_size = 20;
-my $statement = $merge->call_sql(batch_size => $batch_size);
+# Indexes are gone when it is disturbed; undisturbed, they stay.
+my $statement = $merge->call_sql(batch_size => $batch_size, rebuild_indexes => 'true');
 my $done = q{(SELECT coalesce(sum(rows_done), 0) FROM snowflake_migrate.progress)};
 my $to_do = q{(SELECT coalesce(sum(rows_to_do), 0) FROM snowflake_migrate.progress)};
 
@@ -26,6 +27,9 @@ my $total = $merge->sql('quiet', "SELECT $done");
 
 cmp_ok($total, '>', 50 * $batch_size, "there are $total rows to do");
 
+my $indexes = q{SELECT indexdef, (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = format('%I.%I', schemaname, indexname)::regclass)
+	FROM pg_indexes WHERE schemaname = 'realm' ORDER BY 1};
+
 sub as_undisturbed
 {
 	my ($database, $name) = @_;
@@ -36,6 +40,8 @@ sub as_undisturbed
 	is_deeply($merge->natural($database), $merge->natural('quiet'), "$name: rows as of an undisturbed merge");
 	is_deeply($merge->counts($database), $merge->counts('quiet'), "$name: as many");
 	is_deeply($merge->policed($database), $merge->policed('quiet'), "$name: what the policies made of them too");
+	is($merge->sql($database, $indexes), $merge->sql('quiet', $indexes), "$name: indexes as they were");
+	cmp_ok($merge->sql($database, q{SELECT count(*) FROM snowflake_migrate_internal.plan_indexes WHERE state = 'there'}), '>', 5, "$name: they were dropped");
 	is($merge->sql($database, 'SELECT run FROM snowflake_migrate.runs'), $merge->call($database, batch_size => $batch_size), "$name: it is not repeated");
 	return;
 }

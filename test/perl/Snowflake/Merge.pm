@@ -207,7 +207,7 @@ sub call_sql
 	my $names = join ', ', map { literal($_) } @{ $params{sources} // \@sources };
 	my $numbers = join ', ', @{ $params{nodes} // \@nodes };
 	my $target = $params{target} // 'realm';
-	my $rest = join '', map { ", $_ => $params{$_}" } grep { exists $params{$_} } qw(batch_size dry_run);
+	my $rest = join '', map { ", $_ => $params{$_}" } grep { exists $params{$_} } qw(batch_size dry_run rebuild_indexes);
 
 	return "CALL snowflake_migrate.merge(ARRAY[$names]::name[], '$target', ARRAY[$numbers]$rest)";
 }

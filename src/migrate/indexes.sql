@@ -1,0 +1,437 @@
+/*
+ * Indexes that are dropped before the rows are copied, and built again after them (rebuild_indexes => true): those of
+ * tables that grow by more than a third.
+ *
+ * Which these are is decided when the maps are made (write_indexes), and put on record in plan_indexes.  Each goes
+ * through these states:
+ *
+ *     planned   it is there
+ *     kept      it stays, since it is no longer as it was when that was decided
+ *     dropped   its definition is on record, in the transaction that dropped it
+ *     built     its rows are in it; what else it had is not
+ *     there     it is as it was
+ *
+ * An index of a partitioned table has a row for each partition's index that is attached to it, and root is the id of
+ * the one over all of them.  They are built one by one, and attached.
+ *
+ * Locking: dropping takes ACCESS EXCLUSIVE on the table, building SHARE, making an index a constraint again ACCESS
+ * EXCLUSIVE, for a moment.
+ */
+
+/* The index of a table that has a name. */
+CREATE FUNCTION snowflake_migrate_internal.find_index(relation regclass, name name) RETURNS regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT i.indexrelid
+	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+	WHERE i.indrelid = relation AND c.relname = find_index.name
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_index(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: an index of a table';
+
+/* All that an index has, but its rows. */
+CREATE FUNCTION snowflake_migrate_internal.index_state(index_ oid) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET jit = off
+AS $$
+	SELECT jsonb_strip_nulls(jsonb_build_object(
+		'definition', pg_get_indexdef(i.indexrelid),
+		'is_valid', i.indisvalid AND i.indisready,
+		'is_clustered', nullif(i.indisclustered, false),
+		'tablespace', (SELECT s.spcname FROM pg_tablespace AS s WHERE s.oid = c.reltablespace),
+		'attached_to', (SELECT h.inhparent::regclass::text FROM pg_inherits AS h WHERE h.inhrelid = c.oid),
+		'statistics', (
+			SELECT jsonb_object_agg(a.attnum, a.attstattarget)
+			FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attstattarget >= 0),
+		'comment', obj_description(c.oid, 'pg_class'),
+		'constraint', quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid),
+		'constraint_comment', obj_description(k.oid, 'pg_constraint')))
+	FROM pg_index AS i
+		JOIN pg_class AS c ON c.oid = i.indexrelid
+		LEFT JOIN pg_constraint AS k ON k.conindid = c.oid AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u', 'x')
+	WHERE i.indexrelid = index_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.index_state(oid)
+	IS 'for snowflake_migrate.merge()''s own use: all that an index has';
+
+/*
+ * What builds an index again, in its tablespace: the definition, which takes as long as there are rows; and the
+ * statements that give it what else it had.
+ */
+CREATE FUNCTION snowflake_migrate_internal.index_definition(
+	index_ oid,
+	OUT definition text,
+	OUT statements text[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET jit = off
+AS $$
+	SELECT CASE WHEN c.relkind = 'I' AND k.oid IS NOT NULL
+			THEN format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s', t.name, k.conname, pg_get_constraintdef(k.oid))
+			ELSE pg_get_indexdef(c.oid) END,
+		array_remove(ARRAY[
+			CASE WHEN c.relkind = 'i' AND k.oid IS NOT NULL
+				THEN format('ALTER TABLE %s ADD CONSTRAINT %I UNIQUE USING INDEX %I', t.name, k.conname, c.relname)
+					|| CASE WHEN k.condeferrable THEN ' DEFERRABLE' ELSE '' END
+					|| CASE WHEN k.condeferred THEN ' INITIALLY DEFERRED' ELSE '' END END,
+			(SELECT format('ALTER INDEX %s ATTACH PARTITION %s', h.inhparent::regclass, t.index)
+			 FROM pg_inherits AS h WHERE h.inhrelid = c.oid),
+			CASE WHEN i.indisclustered THEN format('ALTER TABLE %s CLUSTER ON %I', t.name, c.relname) END,
+			'COMMENT ON INDEX ' || t.index || ' IS ' || quote_literal(obj_description(c.oid, 'pg_class')),
+			'COMMENT ON CONSTRAINT ' || quote_ident(k.conname) || ' ON ' || t.name || ' IS '
+				|| quote_literal(obj_description(k.oid, 'pg_constraint'))
+			] || ARRAY(
+				SELECT format('ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s', t.index, a.attnum, a.attstattarget)
+				FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attstattarget >= 0 ORDER BY a.attnum),
+			NULL)
+	FROM pg_index AS i
+		JOIN pg_class AS c ON c.oid = i.indexrelid
+		LEFT JOIN pg_constraint AS k ON k.conindid = c.oid AND k.conrelid = i.indrelid AND k.contype = 'u'
+		CROSS JOIN LATERAL (SELECT i.indrelid::regclass::text, c.oid::regclass::text) AS t (name, index)
+	WHERE i.indexrelid = index_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.index_definition(oid)
+	IS 'for snowflake_migrate.merge()''s own use: what builds an index again';
+
+/*
+ * What a superuser would run if somebody took a place that is free while an index is gone: its definition names
+ * functions, operators and types by their schemas, in which another role can create, or which another role owns.
+ */
+CREATE FUNCTION snowflake_migrate_internal.index_planter(index_ oid, OUT role oid, OUT object text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT p.role, pg_describe_object(d.refclassid, d.refobjid, 0)
+	FROM snowflake_internal.strongest_role() AS s
+		JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = index_
+		LEFT JOIN pg_proc AS f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
+		LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+		LEFT JOIN pg_type AS y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid
+		CROSS JOIN LATERAL (SELECT coalesce(f.pronamespace, o.oprnamespace, y.typnamespace)) AS n (schema)
+		CROSS JOIN LATERAL (
+			SELECT coalesce(snowflake_internal.other_creator(n.schema),
+				(SELECT w.role FROM snowflake_internal.other_schema_owner(
+					n.schema, snowflake_internal.other_roles()) AS w))) AS p (role)
+	WHERE s.is_superuser AND n.schema IS NOT NULL AND p.role IS NOT NULL
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.index_planter(oid)
+	IS 'for snowflake_migrate.merge()''s own use: who could change what the definition of an index means';
+
+/*
+ * Why an index can't be dropped while rows are copied into its table, or null.  The copy and the way back find rows by
+ * the table's key, and foreign keys by what they refer to.
+ */
+CREATE FUNCTION snowflake_migrate_internal.index_stays(index_ oid, relation regclass, key name[]) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH member AS MATERIALIZED (
+		SELECT i.*, c.relkind, c.reloptions, k.oid AS constraint_oid
+		FROM snowflake_migrate_internal.with_partitions(index_) AS m (oid)
+			JOIN pg_index AS i ON i.indexrelid = m.oid
+			JOIN pg_class AS c ON c.oid = m.oid
+			LEFT JOIN pg_constraint AS k ON k.conindid = m.oid AND k.conrelid = i.indrelid
+				AND k.contype IN ('p', 'u', 'x')
+	),
+	object (classid, oid) AS MATERIALIZED (
+		SELECT 'pg_class'::regclass, m.indexrelid FROM member AS m
+		UNION ALL
+		SELECT 'pg_constraint'::regclass, m.constraint_oid FROM member AS m WHERE m.constraint_oid IS NOT NULL
+	)
+	SELECT r.reason
+	FROM (
+		SELECT 1, 'it is a primary key' FROM member AS m WHERE m.indisprimary
+		UNION ALL
+		SELECT 2, 'it is the replica identity' FROM member AS m WHERE m.indisreplident
+		UNION ALL
+		SELECT 3, 'it belongs to an exclusion constraint' FROM member AS m WHERE m.indisexclusion
+		UNION ALL
+		SELECT 4, 'it is not valid' FROM member AS m WHERE NOT (m.indisvalid AND m.indisready AND m.indislive)
+		UNION ALL
+		SELECT 5, 'rows are found by it'
+		FROM member AS m
+		WHERE m.indexrelid = index_ AND m.indpred IS NULL AND key <> '{}' AND key::text[] <@ ARRAY(
+			SELECT a.attname::text
+			FROM unnest(m.indkey[0 : cardinality(key) - 1]) AS u (attnum)
+				JOIN pg_attribute AS a ON a.attrelid = m.indrelid AND a.attnum = u.attnum)
+		UNION ALL
+		(SELECT 6, format('%s depends on it', pg_describe_object(d.classid, d.objid, 0))
+		 FROM object AS o JOIN pg_depend AS d ON d.refclassid = o.classid AND d.refobjid = o.oid
+		 WHERE NOT EXISTS (SELECT FROM object AS own WHERE own.classid = d.classid AND own.oid = d.objid)
+			AND NOT EXISTS (SELECT FROM pg_trigger AS t
+							WHERE d.classid = 'pg_trigger'::regclass AND t.oid = d.objid AND t.tgisinternal)
+		 ORDER BY d.classid, d.objid LIMIT 1)
+		UNION ALL
+		SELECT 7, 'it belongs to an extension'
+		FROM object AS o JOIN pg_depend AS d ON d.classid = o.classid AND d.objid = o.oid
+		WHERE d.refclassid = 'pg_extension'::regclass
+		UNION ALL
+		SELECT 8, 'its triggers are not as they would be made'
+		FROM member AS m JOIN pg_trigger AS t ON t.tgconstraint = m.constraint_oid
+		WHERE t.tgenabled <> 'O'
+		UNION ALL
+		SELECT 9, 'its options could not be given to a constraint'
+		FROM member AS m WHERE m.relkind = 'I' AND m.reloptions IS NOT NULL AND m.constraint_oid IS NOT NULL
+		UNION ALL
+		SELECT 10, 'a partition is a foreign table'
+		FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid) JOIN pg_class AS c ON c.oid = p.oid
+		WHERE c.relkind = 'f'
+		UNION ALL
+		SELECT 11, format('role %s could put something else in the place of %s', p.role::regrole, p.object)
+		FROM member AS m CROSS JOIN LATERAL snowflake_migrate_internal.index_planter(m.indexrelid) AS p
+	) AS r (n, reason)
+	ORDER BY r.n
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.index_stays(oid, regclass, name[])
+	IS 'for snowflake_migrate.merge()''s own use: why an index stays while rows are copied';
+
+/* Puts on record an index and those that are attached to it. */
+CREATE FUNCTION snowflake_migrate_internal.write_index(run_ bigint, no_ int, index_ oid) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	INSERT INTO snowflake_migrate_internal.plan_indexes
+		(run, no, id, root, relation, name, definition, statements, tablespace, former, state)
+	SELECT run_, no_, l.id + m.n, l.id + 1, i.indrelid, c.relname, d.definition, d.statements, coalesce(s.spcname, ''),
+		snowflake_migrate_internal.index_state(c.oid), 'planned'
+	FROM (SELECT coalesce(max(x.id), 0) FROM snowflake_migrate_internal.plan_indexes AS x WHERE x.run = run_) AS l (id)
+		/* Those that others are attached to come first. */
+		CROSS JOIN snowflake_migrate_internal.with_partitions(index_) WITH ORDINALITY AS m (oid, n)
+		JOIN pg_index AS i ON i.indexrelid = m.oid
+		JOIN pg_class AS c ON c.oid = m.oid
+		LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace
+		CROSS JOIN LATERAL snowflake_migrate_internal.index_definition(c.oid) AS d
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.write_index(bigint, int, oid)
+	IS 'for snowflake_migrate.merge()''s own use: puts an index on record';
+
+/* Raises an error where the caller may not drop the indexes on record, or not build them again. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_index_rights(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	problems text;
+BEGIN
+	SELECT string_agg(DISTINCT p.problem, E'\n')
+		INTO problems
+		FROM snowflake_migrate_internal.plan_indexes AS x
+			JOIN pg_class AS c ON c.oid = x.relation
+			JOIN pg_namespace AS n ON n.oid = c.relnamespace
+			CROSS JOIN LATERAL (
+				SELECT format('Role %I does not own table %s.', current_user, x.relation)
+				WHERE NOT pg_has_role(c.relowner, 'USAGE')
+				UNION ALL
+				SELECT format('Role %I has no right to create in schema %I.', current_user, n.nspname)
+				WHERE NOT has_schema_privilege(n.oid, 'CREATE')
+				UNION ALL
+				SELECT format('Role %I has no right to create in tablespace %I, where index "%s" of table %s is.',
+							  current_user, x.tablespace, x.name, x.relation)
+				WHERE x.tablespace <> '' AND NOT has_tablespace_privilege(x.tablespace, 'CREATE')) AS p (problem)
+		WHERE x.run = run_;
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = 'permission denied to drop indexes and build them again',
+			DETAIL = problems,
+			HINT = 'Grant these rights to the role, or call without rebuild_indexes.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_index_rights(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where indexes could not be built again';
+
+/* Decides which indexes are dropped, puts them on record, and adds to the report which they are and which stay. */
+CREATE FUNCTION snowflake_migrate_internal.write_indexes(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	i record;
+BEGIN
+	FOR i IN
+		SELECT t.no, t.relation, c.oid, c.relname, s.reason
+		FROM snowflake_migrate_internal.plan_tables AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS p (oid)
+			JOIN pg_index AS x ON x.indrelid = p.oid AND NOT x.indisprimary
+				AND NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = x.indexrelid)
+			JOIN pg_class AS c ON c.oid = x.indexrelid
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.index_stays(c.oid, t.relation, t.key)) AS s (reason)
+		WHERE t.run = run_
+			AND 3 * (SELECT sum(r.rows_to_do) FROM snowflake_migrate_internal.plan_sources AS r
+					 WHERE r.run = run_ AND r.no = t.no) > t.former_rows
+		ORDER BY t.no, c.relname COLLATE "C", c.oid
+	LOOP
+		IF i.reason IS NULL THEN
+			PERFORM snowflake_migrate_internal.write_index(run_, i.no, i.oid);
+		END IF;
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, i.relation::text, i.relname,
+			coalesce('the index stays while rows are copied: ' || i.reason,
+					 'the index is dropped before rows are copied, and built again after them'));
+	END LOOP;
+	PERFORM snowflake_migrate_internal.refuse_index_rights(run_);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.write_indexes(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: decides which indexes are dropped';
+
+/*
+ * Drops the indexes of tables that are to be dropped, as they are still what is on record: of at most 50 tables, since
+ * each is locked.  Returns false when there are none left.
+ */
+CREATE FUNCTION snowflake_migrate_internal.drop_indexes(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	t record;
+	root record;
+	index regclass;
+	dropped boolean := false;
+	same boolean;
+BEGIN
+	FOR t IN
+		SELECT p.no, p.relation, p.key
+		FROM snowflake_migrate_internal.plan_tables AS p
+		WHERE p.run = run_ AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_indexes AS x
+									   WHERE x.run = run_ AND x.no = p.no AND x.state = 'planned')
+		ORDER BY p.no
+		LIMIT 50
+	LOOP
+		dropped := true;
+		EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', snowflake_migrate_internal.only(t.relation));
+		FOR root IN SELECT x.* FROM snowflake_migrate_internal.plan_indexes AS x
+			WHERE x.run = run_ AND x.no = t.no AND x.id = x.root AND x.state = 'planned' ORDER BY x.id
+		LOOP
+			index := snowflake_migrate_internal.find_index(root.relation, root.name);
+			SELECT coalesce(bool_and(x.former = snowflake_migrate_internal.index_state(
+						snowflake_migrate_internal.find_index(x.relation, x.name))
+					AND snowflake_migrate_internal.index_stays(index, t.relation, t.key) IS NULL), false)
+					AND count(*) = (SELECT count(*) FROM snowflake_migrate_internal.with_partitions(index))
+				INTO same
+				FROM snowflake_migrate_internal.plan_indexes AS x
+				WHERE x.run = run_ AND x.root = root.id;
+			IF same IS TRUE AND root.former ? 'constraint' THEN
+				EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', root.relation, root.name);
+			ELSIF same IS TRUE THEN
+				EXECUTE format('DROP INDEX %s', index);
+			END IF;
+			UPDATE snowflake_migrate_internal.plan_indexes AS x
+				SET state = CASE WHEN same IS TRUE THEN 'dropped' ELSE 'kept' END
+				WHERE x.run = run_ AND x.root = root.id;
+		END LOOP;
+	END LOOP;
+	RETURN dropped;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.drop_indexes(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: drops indexes';
+
+/* Runs what brings an index back, in its tablespace.  An error says which index it is. */
+CREATE FUNCTION snowflake_migrate_internal.run_for_index(
+	index_ snowflake_migrate_internal.plan_indexes,
+	statements text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	statement text;
+	message text;
+	detail text;
+BEGIN
+	PERFORM set_config('default_tablespace', index_.tablespace, true);
+	FOREACH statement IN ARRAY statements LOOP
+		EXECUTE statement;
+	END LOOP;
+EXCEPTION
+	WHEN OTHERS THEN
+		GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+		RAISE EXCEPTION USING ERRCODE = SQLSTATE,
+			MESSAGE = format('could not build index "%s" of table %s again', index_.name, index_.relation),
+			DETAIL = concat_ws(E'\n', message, nullif(detail, '')),
+			HINT = 'When this is put right, the same call goes on with it.';
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.run_for_index(snowflake_migrate_internal.plan_indexes, text[])
+	IS 'for snowflake_migrate.merge()''s own use: runs what brings an index back';
+
+/* Gives indexes that are built what else they had: up to 50 of them.  Returns false when there are none left. */
+CREATE FUNCTION snowflake_migrate_internal.complete_indexes(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	x snowflake_migrate_internal.plan_indexes;
+	state jsonb;
+	completed boolean := false;
+BEGIN
+	FOR x IN SELECT p.* FROM snowflake_migrate_internal.plan_indexes AS p
+		WHERE p.run = run_ AND p.state = 'built' ORDER BY p.id LIMIT 50
+	LOOP
+		completed := true;
+		state := snowflake_migrate_internal.index_state(snowflake_migrate_internal.find_index(x.relation, x.name));
+		/* Whoever has built it by hand may have done that too. */
+		IF state IS DISTINCT FROM x.former THEN
+			PERFORM snowflake_migrate_internal.run_for_index(x, x.statements);
+		END IF;
+		UPDATE snowflake_migrate_internal.plan_indexes AS p SET state = 'there' WHERE p.run = run_ AND p.id = x.id;
+	END LOOP;
+	RETURN completed;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.complete_indexes(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: gives indexes what else they had';
+
+/* Builds one of the indexes that were dropped, or completes them.  Returns false when all are there. */
+CREATE FUNCTION snowflake_migrate_internal.build_index(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	x snowflake_migrate_internal.plan_indexes;
+	state jsonb;
+BEGIN
+	SELECT p.* INTO x FROM snowflake_migrate_internal.plan_indexes AS p
+		WHERE p.run = run_ AND p.state = 'dropped' ORDER BY p.id LIMIT 1;
+	IF NOT FOUND THEN
+		RETURN snowflake_migrate_internal.complete_indexes(run_);
+	END IF;
+	/* Somebody may have built it by hand. */
+	state := snowflake_migrate_internal.index_state(snowflake_migrate_internal.find_index(x.relation, x.name));
+	IF state IS NULL OR state -> 'definition' <> x.former -> 'definition' OR state -> 'is_valid' = 'false' THEN
+		PERFORM snowflake_migrate_internal.run_for_index(x, ARRAY[x.definition]);
+	END IF;
+	UPDATE snowflake_migrate_internal.plan_indexes AS p SET state = 'built' WHERE p.run = run_ AND p.id = x.id;
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.build_index(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: builds one of the indexes that were dropped';
+
+/* Indexes of a table that were dropped, and are not there again as they were. */
+CREATE FUNCTION snowflake_migrate_internal.verify_indexes(
+	run_ bigint,
+	no_ int,
+	OUT problem text,
+	OUT count bigint,
+	OUT example text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT p.problem, count(*), array_to_string((array_agg(x.name ORDER BY x.id))[: 3], ', ')
+	FROM (
+			SELECT i.id, i.name, i.former,
+				snowflake_migrate_internal.index_state(
+					snowflake_migrate_internal.find_index(i.relation, i.name)) AS state
+			FROM snowflake_migrate_internal.plan_indexes AS i
+			WHERE i.run = run_ AND i.no = no_ AND i.state <> 'kept'
+		) AS x
+		CROSS JOIN LATERAL (
+			SELECT CASE WHEN x.state IS NULL THEN 'indexes are missing'
+				WHEN x.state -> 'is_valid' = 'false' THEN 'indexes are not valid'
+				/* Comments and the like may change. */
+				WHEN EXISTS (SELECT FROM unnest('{definition,constraint,attached_to,tablespace}'::text[]) AS k (key)
+							 WHERE x.state -> k.key IS DISTINCT FROM x.former -> k.key)
+				THEN 'indexes are not as they were' END) AS p (problem)
+	WHERE p.problem IS NOT NULL
+	GROUP BY p.problem
+	ORDER BY p.problem
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_indexes(bigint, int)
+	IS 'for snowflake_migrate.verify(): indexes that are not there again';
