@@ -22,7 +22,7 @@ HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_d
 MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extensions' SQL, one file for each subject.
-SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
 MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql adopt_blockers.sql plan.sql owner.sql query.sql rows.sql \
 	numbering.sql clash.sql dangling.sql map.sql nodes.sql \
 	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_values.sql \

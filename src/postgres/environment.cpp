@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <new>
 
+#include "postgres/carried.h"
 #include "postgres/errors.h"
 #include "postgres/grant.h"
 #include "postgres/layout.h"
@@ -48,8 +49,19 @@ prepare_generator()
 		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), environment,
 															queue_places(), static_cast<size_t>(backend_number()));
 	}
-	generator_options_changed = false;
 	generator->set_options(generator_options());
+	/* What checks in is asked again by the next id. */
+	generator_options_changed = !is_checked_in();
+}
+
+/* Before ids are made: prepares the generator and the database. */
+pg_noinline void
+prepare_ids()
+{
+	prepare_generator();
+	if (!is_checked_in())
+		check_in();
+	generator_options_changed = !is_checked_in();
 }
 
 /* An error where the layout is for reading only: a limit could not say in which one it was made. */
@@ -272,6 +284,14 @@ server_generator()
 	/* True at the start, until there is a generator. */
 	if (unlikely(generator_options_changed))
 		prepare_generator();
+	return *generator;
+}
+
+ServerGenerator &
+generator_for_ids()
+{
+	if (unlikely(generator_options_changed))
+		prepare_ids();
 	return *generator;
 }
 

@@ -56,6 +56,12 @@ using ServerGenerator = Generator<Atomic64, ServerEnvironment>;
 /* The generator, following the settings as they are now.  An error where the library was not preloaded. */
 ServerGenerator &server_generator();
 
+/* The same for making ids: an error, too, where this database may make none (check_in()). */
+ServerGenerator &generator_for_ids();
+
+/* Who moves the limit further ahead of the clock than this would stop the server for that long. */
+constexpr int64_t furthest_advance_us = 86400LL * 1000 * 1000;
+
 /* This backend's counters, which only it writes; there with the generator. */
 extern BackendCounters *own_counters;
 

@@ -22,14 +22,11 @@ namespace snowflake
 namespace
 {
 
-/* advance_past() further ahead of the clock than this would stop the server for that long. */
-constexpr int64_t furthest_advance_us = 86400LL * 1000 * 1000;
-
 /* Takes up to wanted ids of one tick; an error where there is none. */
 Taken
 take(int64 wanted)
 {
-	Taken		taken = server_generator().take(wanted);
+	Taken		taken = generator_for_ids().take(wanted);
 
 	if (unlikely(taken.failure != Failure::none))
 		report_failure(taken);

@@ -5,6 +5,7 @@
  */
 #include <unistd.h>
 
+#include "postgres/carried.h"
 #include "postgres/clock.h"
 #include "postgres/grant.h"
 #include "postgres/layout.h"
@@ -131,6 +132,7 @@ _PG_init(void)
 	warn_of_standby();
 	request_shared();
 	watch_utility_statements();
+	leave_limit_to_upgrade();
 	/* Where the server can make no ids, it needs no claim. */
 	if (has_registry() && server_node().usable && !is_for_reading_only(server_layout(), &reason))
 		register_keeper();

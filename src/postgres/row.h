@@ -55,17 +55,34 @@ public:
 
 		if (get_call_result_type(fcinfo, nullptr, &type) != TYPEFUNC_COMPOSITE)
 			elog(ERROR, "return type must be a row type");
+		check_columns(type->natts);
 		return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(type), values_, nulls_));
 	}
 
 	/* One row of the set that it returns, after InitMaterializedSRF(). */
 	void		put(ReturnSetInfo *set)
 	{
+		check_columns(set->setDesc->natts);
 		tuplestore_putvalues(set->setResult, set->setDesc, values_, nulls_);
 	}
 
 private:
 	static constexpr int most_columns = 32;
+
+	/* The SQL that declares the function may be another version's. */
+	void		check_columns(int declared)
+	{
+		if (declared != filled_)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("function of the extension \"snowflake\" is declared as in another version than its "
+							"library's"),
+					 errdetail("It is declared with %d columns; the library, %s, returns %d.", declared,
+							   SNOWFLAKE_VERSION, filled_),
+					 errhint("Restart the server if it still runs with the library of before an installation; then run "
+							 "ALTER EXTENSION snowflake UPDATE in each database.")));
+	}
+
 
 	Datum		values_[most_columns];
 	bool		nulls_[most_columns];

@@ -5,6 +5,7 @@
  */
 #include <algorithm>
 
+#include "postgres/carried.h"
 #include "postgres/environment.h"
 #include "postgres/grant.h"
 #include "postgres/layout.h"
@@ -65,6 +66,8 @@ refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 	unlock_shared();
 	if (!is_free)
 		return "another layout";
+	if (const char *carried = carried_refusal())
+		return carried;
 
 	switch (generator.clock_failure(std::max(start_us, granted_from_us)))
 	{

@@ -1,0 +1,688 @@
+/*
+ * carried.cpp
+ *		The reserved time that a database brings from another server, by a dump or by
+ *		pg_upgrade.
+ *
+ * Locks: a row of upgraded_limit is overwritten in its page, under the buffer's lock.
+ * Whether a claim is held and what is written for that case is decided under
+ * lock_shared(), as claims begin under it.
+ */
+#include <algorithm>
+
+#include "postgres/carried.h"
+
+#include "core/claim_bounds.h"
+#include "core/scale.h"
+#include "core/steps.h"
+#include "postgres/environment.h"
+#include "postgres/errors.h"
+#include "postgres/layout.h"
+#include "postgres/reservation.h"
+#include "postgres/settings.h"
+#include "postgres/shared.h"
+#include "postgres/time.h"
+
+#include "postgres/pg.h"
+#include "postgres/row.h"
+
+namespace snowflake
+{
+
+namespace
+{
+
+constexpr const char *extension_name = "snowflake";
+constexpr const char *restored_name = "restored_limit";
+constexpr const char *upgraded_name = "upgraded_limit";
+
+/* No id at or above the limit was made elsewhere; those below, on this scale. */
+struct Carried
+{
+	int64_t		limit_us;
+	uint64_t	scale;
+	bool		is_trusted;		/* who brought it may raise this server's limit ahead of the clock */
+};
+
+/* The row of upgraded_limit, as its columns lie in the tuple. */
+struct Left
+{
+	uint64_t	system_identifier;	/* of the server that made ids here last; 0: none did */
+	int64_t		limit_us;		/* of that server when pg_upgrade ran; limit_unknown: it did not, or not with us */
+	uint64_t	scale;
+};
+
+constexpr int64_t limit_unknown = -1;
+static_assert(sizeof(Left) == 24);
+
+/* What keeps this database from making ids. */
+enum class Doubt
+{
+	none,
+	restored_above,				/* ids of a dump lie above those that can be made now */
+	upgrade_lost_limit,			/* pg_upgrade has left no limit */
+};
+
+struct Finding
+{
+	Doubt		doubt;
+	Carried		carried;		/* restored_above */
+	Left		left;			/* upgrade_lost_limit */
+};
+
+ExecutorStart_hook_type previous_executor_start;
+
+/* The relation whose new rows are to be seen; and whether nothing was said of it since this session looked. */
+Oid			watched_relation = InvalidOid;
+bool		checked_in = false;
+uint64_t	invalidations = 0;
+
+/*
+ * Relations
+ */
+
+/* The extension's relation of this name; InvalidOid where there is none.  What others have called so does not count. */
+Oid
+find_relation(const char *name, Oid extension)
+{
+	Oid			schema = get_namespace_oid("snowflake_internal", true);
+	Oid			relation = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+
+	return OidIsValid(extension) && OidIsValid(relation) &&
+		getExtensionOfObject(RelationRelationId, relation) == extension ?
+		relation : InvalidOid;
+}
+
+Oid
+find_extension()
+{
+	return get_extension_oid(extension_name, true);
+}
+
+/* A column of a row that has values in all of them. */
+int64_t
+column(Relation relation, HeapTuple tuple, int number)
+{
+	bool		is_null;
+	Datum		value = heap_getattr(tuple, number, RelationGetDescr(relation), &is_null);
+
+	return is_null ? 0 : DatumGetInt64(value);
+}
+
+/* Whether there is a row; where it lies, as well. */
+bool
+read_left(Relation relation, Left *left, ItemPointerData *place)
+{
+	SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, nullptr, 0, nullptr);
+	HeapTuple	tuple = systable_getnext(scan);
+	bool		is_there = HeapTupleIsValid(tuple);
+
+	if (is_there)
+	{
+		*left = {static_cast<uint64_t>(column(relation, tuple, 1)), column(relation, tuple, 2),
+				 static_cast<uint64_t>(column(relation, tuple, 3))};
+		*place = tuple->t_self;
+	}
+	systable_endscan(scan);
+	return is_there;
+}
+
+/*
+ * In place, as a sequence is: in a read-only transaction too, and without a
+ * transaction id, which pg_upgrade would not carry.
+ */
+void
+write_left(Relation relation, const ItemPointerData &place, const Left &left)
+{
+	Buffer		buffer = ReadBuffer(relation, ItemPointerGetBlockNumber(&place));
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+
+	GenericXLogState *log = GenericXLogStart(relation);
+	Page		page = GenericXLogRegisterBuffer(log, buffer, 0);
+	OffsetNumber offset = ItemPointerGetOffsetNumber(&place);
+	ItemId		item = offset <= PageGetMaxOffsetNumber(page) ? PageGetItemId(page, offset) : nullptr;
+
+	if (item == nullptr || !ItemIdIsNormal(item))
+		elog(ERROR, "row of \"%s\" is gone", RelationGetRelationName(relation));
+
+	HeapTupleHeader header = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+
+	if (ItemIdGetLength(item) != header->t_hoff + sizeof(left) || HeapTupleHeaderGetNatts(header) != 3)
+		elog(ERROR, "row of \"%s\" has an unexpected size", RelationGetRelationName(relation));
+	memcpy(reinterpret_cast<char *>(header) + header->t_hoff, &left, sizeof(left));
+	GenericXLogFinish(log);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Did another server write it? */
+bool
+is_foreign(const Left &left)
+{
+	return left.system_identifier != 0 && left.system_identifier != GetSystemIdentifier();
+}
+
+/* As read from a row that anybody may have made up. */
+bool
+is_possible(const Carried &carried)
+{
+	return carried.limit_us > 0 && carried.limit_us <= latest_time_us;
+}
+
+/*
+ * Where the server's ids stand
+ */
+
+/* The first tick of the server's layout whose ids all lie above; past its last one where there is none. */
+int64_t
+first_tick_past(const Carried &carried)
+{
+	const Layout &layout = server_layout();
+
+	if (carried.scale == 0 || is_scale_of(carried.scale, layout))
+		return std::clamp<int64_t>(tick_from(layout, carried.limit_us), 0, layout.last_tick() + 1);
+	return first_tick_above(decode_scale(carried.scale), carried.limit_us, layout);
+}
+
+/* The word, where the claim is held; 0 where not. */
+uint64_t
+held_word()
+{
+	uint64_t	word = shared() == nullptr ? 0 : shared()->generator.word.load(std::memory_order_acquire);
+
+	return word & held ? word : 0;
+}
+
+/* Do all ids that can still be made, also after a crash, lie in this tick or later ones? */
+bool
+is_past(int64_t tick)
+{
+	const Layout &layout = server_layout();
+	uint64_t	word = held_word();
+	Steps		steps(layout);
+
+	return tick <= layout.last_tick() && read_limit() >= tick_begin_us(layout, tick) &&
+		(word == 0 || steps.tick_of(steps.step_of(word) + 1) >= tick);
+}
+
+/* Has the wall clock jumped, so that nothing may be moved by it? */
+bool
+is_clock_in_doubt(int64_t start_us)
+{
+	return shared() != nullptr && server_generator().clock_failure(start_us) == Failure::forward_jump;
+}
+
+/* An accepted scale says of the ids before it that they may lie anywhere; so does the record from here. */
+void
+keep_acceptance(const Carried &carried)
+{
+	uint64_t	recorded = read_scale();
+
+	if (carried.is_trusted && (carried.scale & scale_is_accepted) != 0 && (recorded & scale_is_accepted) == 0 &&
+		is_scale_of(carried.scale, server_layout()) && (recorded == 0 || is_scale_of(recorded, server_layout())))
+		flush_log(log_scale(carried.scale));
+}
+
+/* From now on no id is made below the tick, which is in the layout; false where that can't be. */
+bool
+raise_to(int64_t tick)
+{
+	uint64_t	position = 0;
+	bool		is_held;
+
+	if (!is_limit_writable())
+		return false;
+	lock_shared();
+	is_held = held_word() != 0;
+	if (!is_held)
+		position = log_limit(tick_begin_us(server_layout(), tick), false);
+	unlock_shared();
+	if (is_held)
+		return server_generator().advance_past(tick - 1).failure == Failure::none;
+	flush_log(position);
+	return true;
+}
+
+/*
+ * What comes with a dump
+ */
+
+/* Takes it over, where the server's ids do not lie above already; false where it may or can not. */
+bool
+take_over_restored(const Carried &carried)
+{
+	int64_t		tick = first_tick_past(carried);
+	Reason		reason;
+
+	if (is_for_reading_only(server_layout(), &reason))
+		return false;
+	if (!is_past(tick))
+	{
+		int64_t		most_us = server_clock.now_us() + (carried.is_trusted ? furthest_advance_us : 0);
+		int64_t		begin_us = tick_begin_us(server_layout(), tick);
+
+		if (tick > server_layout().last_tick() || begin_us > most_us || is_clock_in_doubt(begin_us) ||
+			!raise_to(tick))
+			return false;
+	}
+	keep_acceptance(carried);
+	return true;
+}
+
+/* Would that be true? */
+bool
+can_take_over_restored(const Carried &carried)
+{
+	int64_t		tick = first_tick_past(carried);
+	int64_t		most_us = server_clock.now_us() + (carried.is_trusted ? furthest_advance_us : 0);
+
+	return is_past(tick) ||
+		(tick <= server_layout().last_tick() && tick_begin_us(server_layout(), tick) <= most_us);
+}
+
+/* Where nothing is preloaded nobody makes ids: the limit can be written as it was there. */
+bool
+take_over_without_generator(const Carried &carried)
+{
+	uint64_t	recorded = read_scale();
+	bool		is_first = recorded == 0 && read_limit() == 0;
+
+	if (!carried.is_trusted || carried.limit_us > wall_clock_ns() / ns_per_us + furthest_advance_us ||
+		!is_limit_writable() ||
+		(!is_first && (recorded | scale_is_accepted) != (carried.scale | scale_is_accepted)))
+		return false;
+	/* A crash between the two leaves a scale without a limit, which is none. */
+	flush_log(log_scale(carried.scale | recorded));
+	flush_log(log_limit(carried.limit_us, false));
+	return true;
+}
+
+Finding
+look_at_restored(Oid oid, bool takes_over)
+{
+	Relation	relation = table_open(oid, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, nullptr, 0, nullptr);
+	Finding		finding{};
+	HeapTuple	tuple;
+
+	while (finding.doubt == Doubt::none && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		is_null;
+		Carried		carried = {
+			.limit_us = column(relation, tuple, 1),
+			.scale = static_cast<uint64_t>(column(relation, tuple, 2)),
+			.is_trusted = DatumGetBool(heap_getattr(tuple, 3, RelationGetDescr(relation), &is_null)),
+		};
+
+		if (is_possible(carried) &&
+			!(takes_over ? take_over_restored(carried) : can_take_over_restored(carried)))
+			finding = {Doubt::restored_above, carried, {}};
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return finding;
+}
+
+/*
+ * What pg_upgrade has left
+ */
+
+/* The server's limit lies at or above what another one has left; false where that can't be. */
+bool
+take_over_left(const Left &left)
+{
+	Carried		carried = {left.limit_us, left.scale, true};
+	uint64_t	position = 0;
+	bool		is_first;
+
+	if (!is_possible(carried))
+		return true;
+	check_limit_writable();
+
+	/* A server that never had a limit goes on as the one before it. */
+	lock_shared();
+	is_first = read_limit() == 0 && read_scale() == 0 && held_word() == 0;
+	if (is_first)
+	{
+		/* A crash between the two leaves a scale without a limit, which is none. */
+		if (left.scale != 0)
+			(void) log_scale(left.scale);
+		position = log_limit(left.limit_us, false);
+	}
+	unlock_shared();
+	if (is_first)
+	{
+		flush_log(position);
+		return true;
+	}
+
+	int64_t		tick = first_tick_past(carried);
+
+	if (!is_past(tick) && (tick > server_layout().last_tick() || !raise_to(tick)))
+		return false;
+	keep_acceptance(carried);
+	return true;
+}
+
+Finding
+look_at_upgraded(Oid oid, bool takes_over)
+{
+	Relation	relation = table_open(oid, AccessShareLock);
+	Finding		finding{};
+	Left		left;
+	ItemPointerData place;
+
+	if (read_left(relation, &left, &place) &&
+		(left.system_identifier != GetSystemIdentifier() || left.limit_us != limit_unknown))
+	{
+		/* pg_createsubscriber gives a server another identifier, too, but leaves it its limit. */
+		if (is_foreign(left) && left.limit_us == limit_unknown && read_limit() == 0)
+			finding = {Doubt::upgrade_lost_limit, {}, left};
+		else if (takes_over && is_foreign(left) && left.limit_us != limit_unknown && !take_over_left(left))
+			finding = {Doubt::restored_above, {left.limit_us, left.scale, true}, left};
+		/* Whatever was left is out of date from the next id on. */
+		else if (takes_over)
+			write_left(relation, place, {GetSystemIdentifier(), limit_unknown, 0});
+	}
+	table_close(relation, AccessShareLock);
+	return finding;
+}
+
+/*
+ * pg_upgrade starts the old server, dumps its schema, stops it, and copies or links its
+ * files.  So what is written in that run comes along.  Nobody makes ids in it.
+ *
+ * It starts the new server as well, when the files are there: what was left is taken
+ * over then, before any database of that server can make ids.
+ */
+void
+leave_limit()
+{
+	Oid			oid = RecoveryInProgress() ? InvalidOid : find_relation(upgraded_name, find_extension());
+	Left		left;
+	ItemPointerData place;
+
+	if (!OidIsValid(oid))
+		return;
+
+	Relation	relation = table_open(oid, AccessShareLock);
+
+	if (read_left(relation, &left, &place))
+	{
+		/* Where it can't be taken over, the first session that wants an id says why. */
+		bool		is_left = !is_foreign(left) ||
+			(left.limit_us == limit_unknown ? read_limit() != 0 : is_limit_writable() && take_over_left(left));
+
+		if (is_left)
+			write_left(relation, place, {GetSystemIdentifier(), read_limit(), read_scale()});
+	}
+	table_close(relation, AccessShareLock);
+}
+
+void
+executor_start(QueryDesc *query, int flags)
+{
+	static bool has_left = false;
+
+	/* pg_upgrade and pg_dump begin with a SELECT in each database. */
+	if (!has_left && OidIsValid(MyDatabaseId))
+	{
+		has_left = true;
+		leave_limit();
+	}
+	(previous_executor_start != nullptr ? previous_executor_start : standard_ExecutorStart)(query, flags);
+}
+
+/*
+ * Sessions
+ */
+
+void
+relation_changed(Datum, Oid relation)
+{
+	if (relation != watched_relation && OidIsValid(relation))
+		return;
+	invalidations++;
+	checked_in = false;
+	generator_options_changed = true;
+}
+
+/* Says so once in a session. */
+void
+compare_versions(Oid extension)
+{
+	static bool has_compared = false;
+	Relation	relation;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (has_compared)
+		return;
+	relation = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(extension));
+	scan = systable_beginscan(relation, ExtensionOidIndexId, true, nullptr, 1, &key);
+	if (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		is_null;
+		char	   *version = TextDatumGetCString(heap_getattr(tuple, Anum_pg_extension_extversion,
+															   RelationGetDescr(relation), &is_null));
+
+		if (strcmp(version, SNOWFLAKE_VERSION) != 0)
+			ereport(WARNING,
+					(errmsg("extension \"%s\" has another version than its library", extension_name),
+					 errdetail("In this database it is %s; the server has loaded the library of %s.", version,
+							   SNOWFLAKE_VERSION),
+					 errhint("Restart the server if it still runs with the library of before an installation; then "
+							 "run ALTER EXTENSION %s UPDATE in each database.", extension_name)));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	has_compared = true;
+}
+
+[[noreturn]] void
+report_old_sql()
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("objects of the extension \"%s\" that its library needs are not in this database", extension_name),
+			 errdetail("The server has loaded the library of version %s.", SNOWFLAKE_VERSION),
+			 errhint("Run ALTER EXTENSION %s UPDATE.", extension_name)));
+}
+
+/* takes_over: does what can be done, and reports where that is nothing. */
+Finding
+look(bool takes_over)
+{
+	Oid			extension = find_extension();
+	Oid			restored = find_relation(restored_name, extension);
+	Oid			upgraded = find_relation(upgraded_name, extension);
+	Finding		finding{};
+
+	if (takes_over && OidIsValid(extension))
+	{
+		compare_versions(extension);
+		if (!OidIsValid(restored) || !OidIsValid(upgraded))
+			report_old_sql();
+	}
+	if (OidIsValid(upgraded))
+		finding = look_at_upgraded(upgraded, takes_over);
+	if (OidIsValid(restored) && finding.doubt == Doubt::none)
+		finding = look_at_restored(restored, takes_over);
+	watched_relation = restored;
+	return finding;
+}
+
+[[noreturn]] void
+report_restored(const Carried &carried)
+{
+	int64_t		tick = first_tick_past(carried);
+
+	count_error();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make snowflake ids in a database whose restored ids lie above"),
+			 tick > server_layout().last_tick() ?
+			 errdetail("Ids of another layout, made before %s, came with a dump; all ids of \"%s\" could repeat those.",
+					   time_text(carried.limit_us).text, layout_setting()) :
+			 errdetail("Ids that came with a dump reach up to %s; the clock reads %s.",
+					   time_text(tick_begin_us(server_layout(), tick)).text, time_text(server_clock.now_us()).text),
+			 errhint("Wait until then, or let a superuser restore the dump, which moves the server's reserved time by "
+					 "up to a day. If there are no such ids, a superuser can delete the row from "
+					 "snowflake_internal.%s.", restored_name)));
+}
+
+[[noreturn]] void
+report_lost(const Left &left)
+{
+	count_error();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make snowflake ids after an upgrade that has lost the reserved time"),
+			 errdetail("Ids in this database were made on the server with the system identifier %llu. When pg_upgrade "
+					   "ran, that server did not have snowflake in \"shared_preload_libraries\".",
+					   static_cast<unsigned long long>(left.system_identifier)),
+			 errhint("Call snowflake_advance_past() with the greatest id that was made there.")));
+}
+
+}  // namespace
+
+bool
+is_checked_in()
+{
+	return checked_in;
+}
+
+void
+check_in()
+{
+	static bool is_watching = false;
+	uint64_t	seen = invalidations;
+	Finding		finding;
+
+	/* A standby makes no ids; and is looked at again when it is promoted. */
+	if (RecoveryInProgress())
+		return;
+	if (!is_watching)
+	{
+		CacheRegisterRelcacheCallback(relation_changed, Datum{0});
+		is_watching = true;
+	}
+	finding = look(true);
+	if (finding.doubt == Doubt::restored_above)
+		report_restored(finding.carried);
+	if (finding.doubt == Doubt::upgrade_lost_limit)
+		report_lost(finding.left);
+	checked_in = seen == invalidations;
+}
+
+const char *
+carried_refusal()
+{
+	switch (look(false).doubt)
+	{
+		case Doubt::restored_above:
+			return "restored ids lie above";
+		case Doubt::upgrade_lost_limit:
+			return "limit lost by an upgrade";
+		case Doubt::none:
+			break;
+	}
+	return nullptr;
+}
+
+void
+leave_limit_to_upgrade()
+{
+	if (!IsBinaryUpgrade)
+		return;
+	previous_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
+}
+
+}  // namespace snowflake
+
+using namespace snowflake;
+
+extern "C"
+{
+
+/*
+ * snowflake_upgraded_limit(OUT system_identifier bigint, OUT limit_us bigint, OUT scale
+ * bigint): the row of snowflake_internal.upgraded_limit, for REFRESH, which thus keeps it.
+ */
+PG_FUNCTION_INFO_V1(snowflake_upgraded_limit);
+Datum
+snowflake_upgraded_limit(PG_FUNCTION_ARGS)
+{
+	Oid			oid = find_relation(upgraded_name, find_extension());
+	Left		left = {0, limit_unknown, 0};
+	ItemPointerData place;
+	Row			row;
+
+	if (OidIsValid(oid))
+	{
+		Relation	relation = table_open(oid, AccessShareLock);
+
+		(void) read_left(relation, &left, &place);
+		table_close(relation, AccessShareLock);
+	}
+	row.add_int(left.system_identifier);
+	row.add_int(left.limit_us);
+	row.add_int(left.scale);
+	PG_RETURN_DATUM(row.result(fcinfo));
+}
+
+/* snowflake_limit_to_dump(OUT limit_us bigint, OUT scale bigint): the limit as it is now; 0 where there is none. */
+PG_FUNCTION_INFO_V1(snowflake_limit_to_dump);
+Datum
+snowflake_limit_to_dump(PG_FUNCTION_ARGS)
+{
+	uint64_t	scale = read_scale();
+	int64_t		limit_us = read_limit();
+	Row			row;
+
+	row.add_int(limit_us);
+	row.add_int(scale);
+	PG_RETURN_DATUM(row.result(fcinfo));
+}
+
+/*
+ * The trigger BEFORE INSERT of snowflake_internal.restored_limit: raises the limit where
+ * the current role may.  Then the row has done what it is for; where not, it stays.
+ */
+PG_FUNCTION_INFO_V1(snowflake_restore_limit);
+Datum
+snowflake_restore_limit(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = reinterpret_cast<TriggerData *>(fcinfo->context);
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) || !TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		elog(ERROR, "not called as a trigger before insert");
+
+	Relation	relation = trigger->tg_relation;
+	HeapTuple	tuple = trigger->tg_trigtuple;
+	Carried		carried = {column(relation, tuple, 1), static_cast<uint64_t>(column(relation, tuple, 2)), superuser()};
+	int			trusted_column = 3;
+	Datum		trusted = BoolGetDatum(carried.is_trusted);
+	bool		is_null = false;
+
+	/* What the table's CHECK is going to refuse. */
+	if (!is_possible(carried))
+		return PointerGetDatum(tuple);
+	if (shared() == nullptr ? take_over_without_generator(carried) : take_over_restored(carried))
+		return PointerGetDatum(nullptr);
+	if (shared() != nullptr)
+		ereport(WARNING,
+				(errmsg("restored snowflake ids lie above those that this server may make"),
+				 errdetail("The ids of the dump were made before %s; the clock reads %s. This database makes no ids "
+						   "until they lie above.",
+						   time_text(carried.limit_us).text, time_text(server_clock.now_us()).text),
+				 errhint("A superuser's restore moves the server's reserved time by up to a day.")));
+	CacheInvalidateRelcache(relation);
+	return PointerGetDatum(heap_modify_tuple_by_cols(tuple, RelationGetDescr(relation), 1, &trusted_column, &trusted,
+													 &is_null));
+}
+
+}
