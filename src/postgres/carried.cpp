@@ -672,7 +672,7 @@ snowflake_restore_limit(PG_FUNCTION_ARGS)
 	if (!is_possible(carried))
 		return PointerGetDatum(tuple);
 	if (shared() == nullptr ? take_over_without_generator(carried) : take_over_restored(carried))
-		return PointerGetDatum(nullptr);
+		return Datum{0};
 	if (shared() != nullptr)
 		ereport(WARNING,
 				(errmsg("restored snowflake ids lie above those that this server may make"),

@@ -25,7 +25,8 @@ sub new_server
 	my $server = Snowflake::Server->new($name, @version);
 
 	$server->set_clock(-$behind);
-	$server->init;
+	# From 18 on it is the default, and pg_upgrade wants both alike.
+	$server->init($ENV{oldinstall} ? (extra => ['--data-checksums']) : ());
 	$server->configure(%settings);
 	return $server;
 }
@@ -110,6 +111,8 @@ like(slurp_file($dump{inserts}), qr/^INSERT INTO snowflake_internal\.restored_li
 		is($status, 0, "$what: restored");
 		like($err, qr/WARNING:  restored snowflake ids lie above/, "$what: with a warning");
 		$server->refuses('SELECT snowflake_nextval()', $detail, $what);
+		$server->refuses("DELETE FROM snowflake_internal.restored_limit; SELECT snowflake_nextval(); INSERT INTO snowflake_internal.restored_limit VALUES ($values, true); SELECT snowflake_nextval()",
+			$detail, "$what, in a session that has made ids");
 		$server->safe_psql('postgres', 'DELETE FROM snowflake_internal.restored_limit');
 		like($server->take, qr/^\d+$/, "$what: until the row is deleted");
 	}
@@ -160,7 +163,8 @@ sub upgrade
 
 	chdir $scratch or die "could not change to $scratch: $!";
 	command_ok([ 'pg_upgrade', '--no-sync', '-d', $from->data_dir, '-D', $to->data_dir, '-b', $old_bin, '-B', $bin, '-s', $from->host,
-		'-p', $from->port, '-P', $to->port, @mode ], "pg_upgrade @mode");
+		'-p', $from->port, '-P', $to->port, @mode ], "pg_upgrade @mode")
+	  or diag(map { "$_: " . substr(slurp_file($_), -1500) } glob $to->data_dir . '/pg_upgrade_output.d/*/log/*_dump_*.log');
 	chdir $directory or die "could not change to $directory: $!";
 	return;
 }
@@ -175,7 +179,22 @@ $copied->start;
 $copied->safe_psql('postgres', 'CREATE DATABASE fresh');
 $copied->safe_psql('fresh', $table);
 goes_on_above($copied, 'upgraded by copying', qw(fresh shop));
-$newest = $copied->take;
+# In a database that has made none since: what pg_upgrade left is done with, in a read-only transaction, without a transaction id.
+my $left = 'SELECT limit_us > 0 FROM snowflake_internal.upgraded_limit';
+
+is($copied->safe_psql('postgres', $left), 't', 'the limit is there until the first id');
+like($copied->safe_psql('postgres', 'BEGIN READ ONLY; SELECT snowflake_nextval(); SELECT pg_current_xact_id_if_assigned() IS NULL; COMMIT'), qr/^\d+\nt$/,
+	'an id in a read-only transaction, which gets no transaction id');
+is($copied->safe_psql('postgres', $left), 'f', 'and not any more');
+$copied->stop;
+
+# An upgrade that is given up: the server goes on, and what it left is void from its next id on.
+command_ok([ 'pg_ctl', '-w', '-D', $copied->data_dir, '-l', "$scratch/given_up.log", '-o', '-b', 'start' ], 'started as pg_upgrade does');
+is($copied->safe_psql('shop', $left), 't', 'the limit is left');
+command_ok([ 'pg_ctl', '-w', '-D', $copied->data_dir, 'stop' ], 'stopped');
+$copied->start;
+$newest = $copied->safe_psql('shop', $insert);
+is($copied->safe_psql('shop', $left), 'f', 'void after the next id');
 $copied->stop;
 
 # Loaded in the old one alone.  One of its databases has made no id since the upgrade before.
