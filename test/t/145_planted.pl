@@ -304,7 +304,7 @@ is(runs_nothing('after the schema was renamed', use_of('ids')), '', 'after the s
 is(foreign_dependencies(), '', 'no object depends on what was planted later');
 
 # Settings of the database that change how text is parsed or values are written.
-my %parsing = (standard_conforming_strings => 'off', escape_string_warning => 'off', backslash_quote => 'off', quote_all_identifiers => 'on',
+my %parsing = ($server->string_settings, backslash_quote => 'off', quote_all_identifiers => 'on',
 	transform_null_equals => 'on', array_nulls => 'off', DateStyle => 'Postgres, DMY', IntervalStyle => 'sql_standard',
 	extra_float_digits => '-15', bytea_output => 'escape', xmlbinary => 'hex', xmloption => 'document', lc_monetary => 'C',
 	lc_numeric => 'C', lc_time => 'C', default_transaction_isolation => 'read committed',
@@ -319,7 +319,7 @@ my $as_usual = $server->safe_psql('mine', $outcome);
 
 # DateStyle is a list.
 owner_does(join '; ', map { "ALTER DATABASE mine SET $_ = " . ($_ eq 'DateStyle' ? $parsing{$_} : "'$parsing{$_}'") } sort keys %parsing);
-is($server->safe_psql('mine', "SELECT current_setting('standard_conforming_strings'), current_setting('DateStyle')"), 'off|Postgres, DMY', 'other settings');
+is($server->safe_psql('mine', "SELECT current_setting('backslash_quote'), current_setting('DateStyle')"), 'off|Postgres, DMY', 'other settings');
 is(runs_nothing('with other settings', use_of('ids')), '', 'with other settings, all of it can be used');
 is($server->safe_psql('mine', $outcome), $as_usual, 'with other settings, a merge does the same');
 owner_does(join '; ', map { "ALTER DATABASE mine RESET $_" } sort keys %parsing);

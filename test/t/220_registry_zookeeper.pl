@@ -303,6 +303,7 @@ $fixed->finish_clients;
 # What can't be a claim is none.
 $zookeeper->cli('create', "$group/9", 'snowflake-claim 1');
 my $ninth = new_server('ninth', 9, 'snowflake.claim_window' => '1s');
+wait_until('it has been read', sub { ($ninth->stat('problem') // '') =~ /holds no claim/ });
 $ninth->refuses('SELECT snowflake_nextval()', qr{znode "\Q$group\E/9" in ZooKeeper holds no claim that can be read}, 'a znode that holds no claim');
 $zookeeper->cli('delete', "$group/9");
 wait_for_claim($ninth, 'held');

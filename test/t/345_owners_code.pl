@@ -227,8 +227,8 @@ is($server->safe_psql('game', q{SELECT f FROM unnest('{row_to_json(record),array
 	"generate_series(bigint,bigint)"}'::regprocedure[]) AS f WHERE NOT (snowflake_internal.does_more(f) OR snowflake_internal.does_as_types_say(f))}), '', 'built-in functions that are not trusted');
 
 # A database's owner can change how literals are read.
-$server->safe_psql('postgres', 'ALTER DATABASE game SET standard_conforming_strings = off');
-$server->safe_psql('postgres', 'ALTER DATABASE game SET escape_string_warning = off');
+my %strings = $server->string_settings;
+$server->safe_psql('postgres', "ALTER DATABASE game SET $_ = $strings{$_}") foreach sort keys %strings;
 # Without it, a query that only reads evaluates no CHECK; adopting does.
 $server->safe_psql('postgres', 'ALTER DATABASE game SET constraint_exclusion = off');
 create_orders();

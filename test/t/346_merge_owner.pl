@@ -417,7 +417,8 @@ does('merger', 'takes his merge back', "CALL snowflake_migrate.rollback($run)");
 is($server->safe_psql('game', 'SELECT id, name, place FROM realm.heroes; SELECT * FROM realm.mail'), '1|Ann|1', 'the target is as before');
 
 # The database's owner sets how text is parsed and written: a merge in such sessions, and its way back in others.
-my @settings = ('standard_conforming_strings = off', 'escape_string_warning = off', 'quote_all_identifiers = on', 'transform_null_equals = on', 'DateStyle = Postgres, DMY');
+my %strings = $server->string_settings;
+my @settings = ((map { "$_ = $strings{$_}" } sort keys %strings), 'quote_all_identifiers = on', 'transform_null_equals = on', 'DateStyle = Postgres, DMY');
 $server->safe_psql('game', join '; ', map { "ALTER DATABASE game SET $_" } @settings);
 my $strange = does('merger', 'merges with other settings', merge_call('west'));
 is(does('merger', 'proves it', "SELECT * FROM snowflake_migrate.verify($strange)"), '', 'merger: with other settings, the merge is proved');

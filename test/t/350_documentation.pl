@@ -264,7 +264,7 @@ sub trimmed
 	return $text =~ s/[ \t]+$//gmr =~ s/^\n+|\n+\z//gr;
 }
 
-# Without what varies: ids, times, intervals, ports, widths of columns.
+# Without what varies: ids, times, intervals, sizes, widths of columns.
 sub without_variation
 {
 	my ($text) = @_;
@@ -272,6 +272,7 @@ sub without_variation
 	$text =~ s/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00/TIME/g;
 	$text =~ s/-?\d\d:\d\d:\d\d(\.\d+)?/INTERVAL/g;
 	$text =~ s/\b\d{12,}\b/ID/g;
+	$text =~ s/\b\d+ kB\b/SIZE/g;
 	$text =~ s/-{2,}/-/g;
 	$text =~ s/^ +//gm;
 	$text =~ s/ *\| */|/g;
@@ -279,6 +280,8 @@ sub without_variation
 	$text =~ s/ {2,}/ /g;
 	# An older EXPLAIN's.
 	$text =~ s/ \(returns \$0\)//g;
+	# From 19 on it has a name for a number.
+	$text =~ s/InitPlan \w+/InitPlan/g;
 	return $text;
 }
 

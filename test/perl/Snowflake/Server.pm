@@ -326,6 +326,15 @@ sub wait_event
 	return $self->pg_version >= 17 ? $name : 'Extension';
 }
 
+# Settings of how strings are read, each other than it should be; from 19 on there is one way.
+sub string_settings
+{
+	my ($self) = @_;
+
+	# A release candidate counts as less than 19.
+	return $self->pg_version->major >= 19 ? () : (standard_conforming_strings => 'off', escape_string_warning => 'off');
+}
+
 # Waits until so many sessions wait for this.  They look at the clock now and then, so that fewer may be seen.
 sub wait_for_waiters
 {
