@@ -11,16 +11,18 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT_OK = qw(wait_until);
 
-# Waits until the code returns true.
+# Waits until the code returns true.  It is asked at longer and longer intervals, as it often starts a program.
 sub wait_until
 {
 	my ($what, $code) = @_;
-	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+	my $pause = 10_000;
 
 	until ($code->())
 	{
-		die "waited in vain until $what" if $tries-- == 0;
-		usleep(20_000);
+		die "waited in vain until $what" if time > $deadline;
+		usleep($pause);
+		$pause *= 1.5 if $pause < 150_000;
 	}
 	return;
 }
