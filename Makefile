@@ -5,6 +5,7 @@
 #	make format	lays the C++ out as .clang-format says
 #	make lint	what can be said of the code without running it: layout, clang-tidy, cppcheck, ShellCheck, plpgsql_check
 #	make demo	three private servers with an orders table over them; two game servers that are merged
+#	make dist	an archive of the last commit for PGXN, by its version in META.json
 #	make bench	the speed, as ratios within one run; BENCH=ids, merge, tables or references for a part of it
 
 EXTENSION = snowflake snowflake_migrate
@@ -118,6 +119,12 @@ lint: ready
 .PHONY: format
 format:
 	@tools/format $(wildcard src/*/*.cpp src/*/*.h test/*/*.cpp test/*/*.h)
+
+# What is committed, without what only the repository needs.
+.PHONY: dist
+DISTVERSION = $(shell sed -n '1,/"provides"/s/^   "version": "\(.*\)",/\1/p' META.json)
+dist:
+	git archive --format=zip --prefix=snowflake-$(DISTVERSION)/ -o snowflake-$(DISTVERSION).zip HEAD
 
 .PHONY: demo
 demo: ready

@@ -341,6 +341,9 @@ ALTER TABLE ahead OWNER TO CURRENT_USER;
 -- With the rights of an owner; the tables of others can't be changed with them
 --
 CREATE TABLE others (id int, behind int REFERENCES behind);
+CREATE ROLE regress_snowflake_other;
+ALTER TABLE others OWNER TO regress_snowflake_other;
+ALTER TABLE ahead OWNER TO regress_snowflake_other;
 ALTER TABLE behind OWNER TO regress_snowflake_user;
 SET ROLE regress_snowflake_user;
 SELECT snowflake_migrate.adopt('{behind}', '{id}', true);
@@ -355,6 +358,7 @@ SELECT oid::regprocedure FROM pg_proc
 WHERE oid::regprocedure::text ~ '^snowflake_migrate(_internal)?[.]adopt'
 	AND (prosecdef OR 'search_path=pg_catalog, pg_temp' = ANY (proconfig) IS NOT TRUE) AND prokind = 'f';
 DROP TABLE ahead, behind, others;
+DROP ROLE regress_snowflake_other;
 
 -- expressions are tried on a temporary table: by those who may create one
 CREATE TABLE tried (id serial PRIMARY KEY CHECK (id > 0));

@@ -92,12 +92,18 @@ REVOKE EXECUTE ON FUNCTION snowflake_advance_past, snowflake_set_reserved_until,
 DROP ROLE regress_snowflake_user;
 
 -- only superusers may install it
-SELECT trusted, superuser, relocatable, requires FROM pg_available_extension_versions WHERE name = 'snowflake';
+DROP EXTENSION snowflake;
+CREATE ROLE regress_snowflake_user;
+SELECT format('GRANT CREATE ON DATABASE %I TO regress_snowflake_user', current_database()) \gexec
+SET ROLE regress_snowflake_user;
+CREATE EXTENSION snowflake;
+RESET ROLE;
+DROP OWNED BY regress_snowflake_user;
+DROP ROLE regress_snowflake_user;
 
 --
 -- The second extension, in schemas of its own
 --
-DROP EXTENSION snowflake;
 CREATE EXTENSION snowflake_migrate;
 CREATE EXTENSION snowflake_migrate CASCADE;
 SELECT e.extname, e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace

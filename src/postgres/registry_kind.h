@@ -5,6 +5,8 @@
 #ifndef SNOWFLAKE_POSTGRES_REGISTRY_KIND_H
 #define SNOWFLAKE_POSTGRES_REGISTRY_KIND_H
 
+#include <cstddef>
+
 #include "core/registry_address.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
@@ -13,7 +15,7 @@ namespace snowflake __attribute__((visibility("hidden")))
 struct RegistryKindFacts
 {
 	const char *name;
-	const char *module;			/* in $libdir, without its suffix */
+	const char *module;			/* the file, without its suffix */
 	const char *package;		/* Debian's, with the library that the module is built with */
 	const char *ungranted_hint; /* for an error: the registry has not granted what is needed */
 	const char *setting_back;	/* how to take back what a wrong clock was granted; "" where nothing does */
@@ -48,6 +50,12 @@ facts_of(RegistryKind kind) noexcept
 	}
 	return registry_in_postgresql;
 }
+
+/*
+ * Writes the path of the module for such a registry, which lies beside this library: that need not be PostgreSQL's own
+ * folder (extension_control_path).  Returns whether there is one.
+ */
+bool		find_module(const RegistryKindFacts &kind, char *path, size_t size);
 
 }  // namespace snowflake
 

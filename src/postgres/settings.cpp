@@ -8,8 +8,6 @@
  */
 #include "postgres/settings.h"
 
-#include <unistd.h>
-
 #include "core/claim.h"
 #include "postgres/registry_kind.h"
 
@@ -102,16 +100,6 @@ assign_node_id(const char *, void *extra)
 	parsed_node_id = static_cast<const NodeId *>(extra);
 }
 
-/* Was the module for such a registry installed? */
-bool
-has_module(const RegistryKindFacts &kind)
-{
-	char		path[MAXPGPATH];
-
-	snprintf(path, sizeof(path), "%s/%s%s", pkglib_path, kind.module, DLSUFFIX);
-	return access(path, R_OK) == 0;
-}
-
 /*
  * Says why an address is refused, never what it is: there could be a password
  * in it.  PostgreSQL itself would log the statement that the error ends, so where
@@ -149,13 +137,14 @@ check_registry(char **text, void **extra, GucSource)
 {
 	Reason		reason;
 	RegistryAddress parsed;
+	char		module[MAXPGPATH];
 
 	if (!parse_registry_address(*text, &parsed, &reason))
 		return refuse_registry(reason.text,
 							   "Give postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH. "
 							   "For PostgreSQL, a password belongs into a password file, or a service or certificates "
 							   "take its place.");
-	if (parsed.kind != RegistryKind::none && !has_module(facts_of(parsed.kind)))
+	if (parsed.kind != RegistryKind::none && !find_module(facts_of(parsed.kind), module, sizeof(module)))
 		return refuse_missing_module(facts_of(parsed.kind));
 	*extra = setting_memory(sizeof(parsed));
 	if (*extra == nullptr)

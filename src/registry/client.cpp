@@ -52,7 +52,7 @@ load_store()
 	{
 		char		module[MAXPGPATH];
 
-		snprintf(module, sizeof(module), "$libdir/%s", facts_of(registry_address().kind).module);
+		find_module(facts_of(registry_address().kind), module, sizeof(module));
 		store = static_cast<const Store *>(reinterpret_cast<const void *(*) ()>(
 			load_external_function(module, store_symbol, true, nullptr))());
 	}
