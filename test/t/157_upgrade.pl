@@ -9,6 +9,7 @@ use warnings FATAL => 'all';
 
 use Cwd qw(getcwd);
 use PostgreSQL::Test::Utils;
+use Snowflake::Registry;
 use Snowflake::Server;
 use Test::More;
 
@@ -151,6 +152,28 @@ like(slurp_file($dump{inserts}), qr/^INSERT INTO snowflake_internal\.restored_li
 	$server->step_clock(3599);
 	cmp_ok($server->safe_psql('shop', $insert), '>', $newest, 'ids go on above');
 	$server->stop('immediate');
+}
+
+# Into a server that has its time from a registry.
+{
+	my $registry = Snowflake::Registry->new('registry');
+	my $server = new_server('registered', 3600, 'snowflake.registry' => $registry->address);
+
+	$registry->init;
+	$registry->start;
+	$server->start;
+	$server->safe_psql('postgres', $table);
+	$server->poll_query_until('postgres', 'SELECT snowflake_nextval() > 0') or die 'no ids with a registry';
+	$server->command_ok([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', $dump{data}, '-d', $server->connstr('postgres') ], 'restored');
+	# Whether the registry has granted that time yet decides which.
+	$server->refuses($insert, qr/clock is behind the snowflake ids|restored ids lie above/, 'with a registry, and the clock an hour back');
+	$server->step_clock(3599);
+	# The registry has to be asked for the time first.
+	$server->poll_query_until('postgres', "SELECT snowflake_nextval() > $newest")
+	  or die 'no id above those restored';
+	cmp_ok($server->safe_psql('postgres', $insert), '>', $newest, 'with a registry: ids go on above');
+	$server->stop('immediate');
+	$registry->stop('immediate');
 }
 
 # pg_upgrade, to another data directory; of the same version, unless the old server is of another.
