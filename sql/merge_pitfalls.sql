@@ -241,7 +241,7 @@ CREATE TABLE a.m (at timestamptz PRIMARY KEY, v int);
 INSERT INTO a.m SELECT '2025-01-01'::date + g, g FROM generate_series(0, 364) AS g;
 SET datestyle = 'SQL, DMY';
 SELECT node() AS nodes \gset
-SELECT snowflake_migrate_internal.start('{a}', '{t}', :'nodes', 40, false, false, NULL, false) > 0 AS started;
+SELECT snowflake_migrate_internal.start('{a}', '{t}', :'nodes', 40, false, false, false, NULL, false) > 0 AS started;
 SELECT last() AS run \gset
 BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{copying}'); SELECT snowflake_migrate_internal.step(:run); COMMIT;
 RESET datestyle;

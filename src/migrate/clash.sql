@@ -196,15 +196,15 @@ COMMENT ON FUNCTION snowflake_migrate_internal.constraint_names(bigint, int, jso
 	IS 'for snowflake_migrate.merge()''s own use: the names in the queries about a unique constraint';
 
 /*
- * The same with the sources' rows, as long as there are sources: become, the rows as they become, and wanted, as the
- * constraint sees them: source, o1 .., n1 .., action, tries, e1 ..
+ * The same with the sources' rows that are not copied yet, as long as there are sources: become, the rows as they
+ * become, and wanted, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..
  */
 CREATE FUNCTION snowflake_migrate_internal.wanted_names(run_ bigint, no_ int, constraint_ jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_)
-		|| jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_));
+		|| jsonb_build_object('become', snowflake_migrate_internal.rows_to_come(run_, no_));
 BEGIN
 	RETURN names || jsonb_build_object('wanted', snowflake_migrate_internal.fill($query$(
 				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#},
@@ -255,6 +255,8 @@ BEGIN
 			DROP TABLE pg_temp.snowflake_merge_clash;
 		END IF;
 		EXECUTE 'CREATE TEMPORARY TABLE snowflake_merge_clash ON COMMIT DROP AS ' || clashes;
+		/* Of a target in use, there may be others by now. */
+		GET DIAGNOSTICS total = ROW_COUNT;
 	END IF;
 	RETURN total;
 END
@@ -391,6 +393,15 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
+	IF to_regclass(names ->> 'own') IS NOT NULL THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			INSERT INTO {own}
+			SELECT m.source, {m.o#}, {m.n#}, false
+			FROM {map} AS m JOIN pg_temp.snowflake_merge_clash AS c ON m.source = c.source AND ({m.o#}) = ({c.o#})
+			WHERE m.action = 'c'
+			ON CONFLICT DO NOTHING
+		$query$, names);
+	END IF;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE {map} AS m
 		SET ({n#}, action) = ROW ({became}, {action})

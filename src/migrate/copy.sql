@@ -113,13 +113,18 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_missing(regclass, bigint[]
  * The names in queries that give the target's rows their new ranks, or (back) the former ones.  As ranks are unique,
  * they are first put aside: null where the column may be, or else values that no row has.
  */
-CREATE FUNCTION snowflake_migrate_internal.rank_names(run_ bigint, no_ int, back boolean) RETURNS jsonb
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+CREATE FUNCTION snowflake_migrate_internal.rank_names(
+	run_ bigint,
+	no_ int,
+	back boolean,
+	ranks text DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	names jsonb := snowflake_migrate_internal.names(run_, no_)
+		|| CASE WHEN ranks IS NULL THEN '{}' ELSE jsonb_build_object('rank', ranks) END
 		|| CASE WHEN back THEN '{"from": "new", "to": "old"}' ELSE '{"from": "old", "to": "new"}' END::jsonb;
 	may_be_null boolean;
 	offset_ bigint;
@@ -148,21 +153,25 @@ BEGIN
 		'is_aside', snowflake_migrate_internal.fill('t.{"changed"} = r.{from} + {offset}', names));
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rank_names(bigint, int, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.rank_names(bigint, int, boolean, text)
 	IS 'for snowflake_migrate.merge()''s own use: the names in queries that change ranks';
 
-/* Gives the target's rows their new ranks, or (back) the former ones. */
-CREATE FUNCTION snowflake_migrate_internal.apply_ranks(run_ bigint, no_ int, back boolean) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+/* Gives the target's rows their new ranks, or (back) the former ones; of the run's table of ranks, or of another. */
+CREATE FUNCTION snowflake_migrate_internal.apply_ranks(
+	run_ bigint,
+	no_ int,
+	back boolean,
+	ranks text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	names jsonb;
 BEGIN
-	IF to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || no_)) IS NULL THEN
+	IF to_regclass(coalesce(ranks, snowflake_migrate_internal.relation(run_, 'rank_' || no_))) IS NULL THEN
 		RETURN;
 	END IF;
-	names := snowflake_migrate_internal.rank_names(run_, no_, back);
+	names := snowflake_migrate_internal.rank_names(run_, no_, back, ranks);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE {target} AS t
 		SET {"changed"} = {aside}
@@ -177,13 +186,14 @@ BEGIN
 	$query$, names);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean, text)
 	IS 'for snowflake_migrate.merge()''s own use: gives the target''s rows their new ranks';
 
 /*
  * The next batch of one table of one source, from where the last one ended, as conditions: of_map on the map's columns
  * m; of_source, which follows others, on the source's columns s.  range_end is the batch's last key, or null where it
- * is the last batch.  entries says which of the map's entries count.
+ * is the last batch.  entries says which of the map's entries count; again: those that are to be copied again
+ * (in_use.sql).
  */
 CREATE FUNCTION snowflake_migrate_internal.next_batch(
 	run_ bigint,
@@ -191,6 +201,7 @@ CREATE FUNCTION snowflake_migrate_internal.next_batch(
 	source_ int,
 	batch_size int,
 	entries text,
+	again boolean DEFAULT false,
 	OUT of_map text,
 	OUT of_source text,
 	OUT range_end text)
@@ -214,6 +225,11 @@ BEGIN
 	IF plan.kind = 'none' THEN
 		of_map := NULL;
 		RETURN;
+	ELSIF again THEN
+		of_map := of_map || snowflake_migrate_internal.fill($query$ AND EXISTS (
+				SELECT FROM {own} AS w WHERE w.again AND w.source = m.source AND ({w.o#}) = ({m.o#}))
+			$query$, snowflake_migrate_internal.names(run_, no_));
+		RETURN;
 	ELSIF plan.cyclic OR range_key IS NULL THEN
 		RETURN;
 	END IF;
@@ -231,14 +247,14 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.next_batch(bigint, int, int, int, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.next_batch(bigint, int, int, int, text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the next batch of a table';
 
 /*
  * The names in queries that copy the next batch of one table of one source.  There, s is the source's row, and m its
  * entry in the map.  A row that takes the place of one of the target's changes only its replaced_columns.
  */
-CREATE FUNCTION snowflake_migrate_internal.batch_names(run_ bigint, no_ int, source_ int) RETURNS jsonb
+CREATE FUNCTION snowflake_migrate_internal.batch_names(run_ bigint, no_ int, source_ int, again boolean) RETURNS jsonb
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -251,9 +267,10 @@ AS $$
 		'in_order', CASE t.kind WHEN 'id' THEN 'ORDER BY m.n1' ELSE '' END,
 		'returning', snowflake_migrate_internal.returning(t.relation))
 	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN snowflake_migrate.runs AS r USING (run)
+		JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = no_ AND s.source = source_
+		JOIN snowflake_migrate.runs AS r ON r.run = run_
 		CROSS JOIN LATERAL snowflake_migrate_internal.next_batch(
-			run_, no_, source_, r.batch_size, 'm.action IN (''c'', ''r'')') AS b
+			run_, no_, source_, coalesce(s.batch_rows, r.batch_size), 'm.action IN (''c'', ''r'')', again) AS b
 		CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', false) AS p
 		CROSS JOIN LATERAL (
 			SELECT jsonb_build_object(
@@ -269,8 +286,26 @@ AS $$
 		) AS c (names)
 	WHERE t.run = run_ AND t.no = no_
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.batch_names(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.batch_names(bigint, int, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the names in queries that copy a batch';
+
+/*
+ * Puts on record which transaction has written the rows of one table of one source: what it has just written into the
+ * plan tells.  Within a subtransaction it is that one, which nothing else names.
+ */
+CREATE FUNCTION snowflake_migrate_internal.record_transaction(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	UPDATE snowflake_migrate_internal.plan_sources AS s
+		SET copied_by = s.copied_by || (
+			SELECT (t.id + (x.xid - t.id % e.wrap) + CASE WHEN x.xid < t.id % e.wrap THEN e.wrap ELSE 0 END)::text::xid8
+			FROM (SELECT pg_current_xact_id()::text::numeric) AS t (id),
+				(SELECT s.xmin::text::numeric) AS x (xid),
+				(SELECT 4294967296::numeric) AS e (wrap))
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.record_transaction(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: keeps which transaction wrote rows';
 
 /* Keeps the target's rows whose place a batch takes, as they were and for people.  Returns whether there are any. */
 CREATE FUNCTION snowflake_migrate_internal.keep_former(names jsonb) RETURNS boolean
@@ -334,14 +369,22 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.batch_writes(jsonb, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the parts of the query that writes a batch';
 
-/* Copies one batch of one table of one source.  Returns how many rows. */
-CREATE FUNCTION snowflake_migrate_internal.copy(run_ bigint, no_ int, source_ int) RETURNS bigint
+/*
+ * Copies one batch of one table of one source; again: the rows behind its position that are to be copied again
+ * (in_use.sql).  Returns how many rows.
+ */
+CREATE FUNCTION snowflake_migrate_internal.copy(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	again boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	started CONSTANT timestamptz := clock_timestamp();
+	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	plan record;
 	names jsonb;
 	replaces boolean;
@@ -350,11 +393,12 @@ DECLARE
 	labels name[];
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
-				   WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
+	IF NOT in_use AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+								  WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
 		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, false);
 	END IF;
-	names := snowflake_migrate_internal.batch_names(run_, no_, source_);
+	names := snowflake_migrate_internal.batch_names(run_, no_, source_, again);
+	PERFORM snowflake_migrate_internal.lock_replaced(names) WHERE in_use;
 	replaces := snowflake_migrate_internal.keep_former(names) AND names ->> 'replaced_columns' IS NOT NULL;
 	/* Where triggers are on, they check the foreign keys; of a cycle, it is done when all of its tables are copied. */
 	names := names || snowflake_migrate_internal.foreign_key_checks(
@@ -374,14 +418,22 @@ BEGIN
 		PERFORM snowflake_migrate_internal.refuse_missing(plan.relation, missing, labels);
 	END IF;
 
+	PERFORM snowflake_migrate_internal.prove_batch(names) WHERE in_use;
+
 	UPDATE snowflake_migrate_internal.plan_sources AS s
-		SET rows_done = s.rows_done + copied, position = names ->> 'range_end', done = names ->> 'range_end' IS NULL,
-			busy = s.busy + (clock_timestamp() - started), copied_by = s.copied_by || pg_current_xact_id()
-		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+		SET rows_done = s.rows_done + copied,
+			position = CASE WHEN again THEN s.position ELSE names ->> 'range_end' END,
+			done = CASE WHEN again THEN s.done ELSE names ->> 'range_end' IS NULL END,
+			busy = s.busy + (clock_timestamp() - started),
+			batch_rows = nullif(least(s.batch_rows::bigint * 2, r.batch_size), r.batch_size),
+			failures = 0
+		FROM snowflake_migrate.runs AS r
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_ AND r.run = run_;
+	PERFORM snowflake_migrate_internal.record_transaction(run_, no_, source_);
 	RETURN copied;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: copies a batch';
 
 /* Checks the foreign keys of a table of a cycle for one source's rows, when all of the cycle is copied. */
@@ -458,7 +510,8 @@ DECLARE
 	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
 	next record;
 BEGIN
-	FOR batch IN 1 .. 50 LOOP
+	/* Where the target is in use, each table by itself: its locks are short, and it is known what clashed. */
+	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
 		SELECT s.no, s.source, s.rows_to_do - s.rows_done AS to_do, t.copy_step, t.cyclic INTO next
 			FROM snowflake_migrate_internal.plan_sources AS s
 				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)

@@ -32,6 +32,9 @@ BEGIN
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {former} (LIKE {table})', names);
 	END IF;
+	IF snowflake_migrate_internal.is_in_use(run_) THEN
+		PERFORM snowflake_migrate_internal.create_maps_in_use(names);
+	END IF;
 	SELECT names || jsonb_build_object(
 			'changes', string_agg(
 				format('%I %s, %I text', c.name, format_type(a.atttypid, a.atttypmod), 'old ' || c.name), ', '))
@@ -111,8 +114,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.fill_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: fills and indexes the map of a table';
 
 /*
- * The keys of one table that are made of others' keys, anew, where those may have changed since.  Returns whether any
- * did.
+ * The keys of one table that are made of others' keys, anew, where those may have changed since and no row was copied.
+ * Returns whether any did.
  */
 CREATE FUNCTION snowflake_migrate_internal.refresh_map(run_ bigint, no_ int) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -132,7 +135,9 @@ BEGIN
 			SET ({n#}, action) = ROW ({q.n#}, m.action)
 			FROM ({keys}) AS q
 			WHERE m.source = {source} AND m.action = 'c' AND ({m.o#}) = ({q.o#}) AND ({m.n#}) IS DISTINCT FROM ({q.n#})
-		$query$, snowflake_migrate_internal.key_names(run_, no_, source));
+				AND {to_come}
+		$query$, snowflake_migrate_internal.key_names(run_, no_, source)
+			|| jsonb_build_object('to_come', snowflake_migrate_internal.entries_to_come(run_, no_)));
 		GET DIAGNOSTICS done = ROW_COUNT;
 		changed := done > 0 OR changed;
 	END LOOP;
@@ -157,10 +162,11 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*), min(m.n1)::text
 		FROM {map} AS m
-		WHERE m.action = 'c' AND m.n1 = m.o1
+		WHERE m.action = 'c' AND m.n1 = m.o1 AND {to_come}
 			AND (EXISTS (SELECT FROM {target} AS t WHERE t.{"first_key"} = m.n1)
 				 OR EXISTS (SELECT FROM {map} AS f WHERE f.n1 = m.n1 AND f.source < m.source AND f.action = 'c'))
-	$query$, names) INTO found, example;
+	$query$, names || jsonb_build_object('to_come', snowflake_migrate_internal.entries_to_come(
+		(names ->> 'run')::bigint, (names ->> 'no')::int))) INTO found, example;
 	IF found > 0 THEN
 		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', NULL,
 			names ->> 'table', label,
@@ -289,7 +295,7 @@ DECLARE
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	names := snowflake_migrate_internal.names(run_, no_)
-		|| jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_));
+		|| jsonb_build_object('become', snowflake_migrate_internal.rows_to_come(run_, no_));
 	IF (SELECT count(*) > 1 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, plan.relation::text, c.conname,
 				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL,
@@ -322,7 +328,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	become CONSTANT text := snowflake_migrate_internal.all_rows(run_, no_);
+	become CONSTANT text := snowflake_migrate_internal.rows_to_come(run_, no_);
 	names jsonb;
 	found bigint;
 	example text;
@@ -451,7 +457,11 @@ BEGIN
 	LOOP
 		CASE u.policy
 		WHEN 'rerank' THEN
-			PERFORM snowflake_migrate_internal.policy_rerank(run_, no_, to_jsonb(u));
+			IF snowflake_migrate_internal.is_in_use(run_) THEN
+				PERFORM snowflake_migrate_internal.place_ranks(run_, no_, to_jsonb(u));
+			ELSE
+				PERFORM snowflake_migrate_internal.policy_rerank(run_, no_, to_jsonb(u));
+			END IF;
 		WHEN 'suffix', 'next_free' THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
 				INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key,
@@ -487,9 +497,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_policies(bigint, int)
 
 /*
  * Adds to the report how many rows of one table of one source are there already, how many of them differ elsewhere, and
- * in which columns.
+ * in which columns; of those entries m of the map for which a condition holds.
  */
-CREATE FUNCTION snowflake_migrate_internal.report_matched(run_ bigint, no_ int, source_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.report_matched(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	of_entries text DEFAULT 'true') RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -507,6 +521,7 @@ BEGIN
 	SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 			'source', source_,
 			'origin', p.origin,
+			'of_entries', of_entries,
 			'differs', snowflake_migrate_internal.differs(plan.relation,
 				array_agg(e.name) FILTER (WHERE e.name IS NOT NULL),
 				array_agg(e.expression) FILTER (WHERE e.name IS NOT NULL)),
@@ -530,13 +545,13 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*), min({m.o#::text}), {columns}
 			FROM {origin} JOIN {target} AS t ON ({t.@}) = ({m.n#})
-			WHERE m.action = 'm' AND {differs}
+			WHERE m.action = 'm' AND {of_entries} AND {differs}
 		$query$, names) INTO found, example, columns;
 		IF found = 0 AND cardinality(sources) > 1 THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
 				SELECT count(*), min({m.o#::text}), {columns}
 				FROM {origin} JOIN ({become}) AS t ON t."merge action" IN ('c', 'r') AND ({t.@}) = ({m.n#})
-				WHERE m.action = 'm' AND {differs}
+				WHERE m.action = 'm' AND {of_entries} AND {differs}
 			$query$, names || jsonb_build_object('become', snowflake_migrate_internal.all_rows(run_, no_)))
 				INTO found, example, columns;
 		END IF;
@@ -552,7 +567,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.report_matched(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.report_matched(bigint, int, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: rows that are there already';
 
 /* Adds to the report which keys of one table of one source may mean something by themselves: numbers below 1. */
@@ -580,6 +595,57 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: keys that may mean something by themselves';
 
+/* Adds to the report what policies did to how many rows of one table. */
+CREATE FUNCTION snowflake_migrate_internal.report_policies(run_ bigint, no_ int) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.add_to_report(run_, 'info', x.source, x.relation, x.constraint_name,
+		CASE x.policy
+			WHEN 'suffix' THEN 'rows clash: they get a suffix'
+			WHEN 'next_free' THEN 'rows clash: they get the next free number'
+			WHEN 'keep_target' THEN 'rows clash: the row that was there first stays'
+			WHEN 'keep_source' THEN 'rows clash: the source''s row takes the place'
+			WHEN 'skip' THEN 'rows are skipped'
+			WHEN 'rerank' THEN 'ranks are numbered anew'
+			WHEN 'renumber' THEN 'snowflake ids clash: they get new ones' END,
+		x.count, x.example)
+	FROM (
+		SELECT r.source, r.relation, r.constraint_name, r.policy, count(*),
+			min(concat_ws(' ', r.old_key, r.old_value || ' -> ' || r.new_value)) AS example
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate.records AS r ON r.run = run_ AND r.relation = t.relation::text
+		WHERE t.run = run_ AND t.no = no_
+		GROUP BY r.source, r.relation, r.constraint_name, r.policy
+		ORDER BY r.source, r.constraint_name, r.policy
+	) AS x
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.report_policies(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: reports what policies did';
+
+/* Counts the rows of one table of one source that are copied, or are to be. */
+CREATE FUNCTION snowflake_migrate_internal.count_rows(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	found bigint;
+BEGIN
+	EXECUTE (
+		SELECT snowflake_migrate_internal.fill(CASE t.kind
+				WHEN 'none' THEN 'SELECT count(*) FROM {source_table}'
+				ELSE 'SELECT count(*) FROM {map} AS m WHERE m.source = {source} AND m.action IN (''c'', ''r'')' END,
+			snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+				'source', source_, 'source_table', snowflake_migrate_internal.only(s.relation)))
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_) INTO found;
+	UPDATE snowflake_migrate_internal.plan_sources AS s SET rows_to_do = found
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.count_rows(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: counts the rows that are to be copied';
+
 /*
  * What is left to do for one table when it is known which of its rows clash, and what is reported of it; is_filled:
  * whether any source has rows of it.
@@ -592,7 +658,6 @@ AS $$
 DECLARE
 	plan record;
 	source record;
-	found bigint;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF plan.kind <> 'none' THEN
@@ -605,21 +670,7 @@ BEGIN
 		PERFORM snowflake_migrate_internal.find_violations(run_, no_);
 		PERFORM snowflake_migrate_internal.find_lost_references(run_, no_);
 	END IF;
-	INSERT INTO snowflake_migrate.report (run, severity, source, relation, object, problem, count, example)
-	SELECT run_, 'info', r.source, r.relation, r.constraint_name,
-		CASE r.policy
-			WHEN 'suffix' THEN 'rows clash: they get a suffix'
-			WHEN 'next_free' THEN 'rows clash: they get the next free number'
-			WHEN 'keep_target' THEN 'rows clash: the row that was there first stays'
-			WHEN 'keep_source' THEN 'rows clash: the source''s row takes the place'
-			WHEN 'skip' THEN 'rows are skipped'
-			WHEN 'rerank' THEN 'ranks are numbered anew'
-			WHEN 'renumber' THEN 'snowflake ids clash: they get new ones' END,
-		count(*), min(concat_ws(' ', r.old_key, r.old_value || ' -> ' || r.new_value))
-	FROM snowflake_migrate.records AS r
-	WHERE r.run = run_ AND r.relation = plan.relation::text
-	GROUP BY r.source, r.relation, r.constraint_name, r.policy
-	ORDER BY r.source, r.constraint_name, r.policy;
+	PERFORM snowflake_migrate_internal.report_policies(run_, no_);
 
 	FOR source IN SELECT s.* FROM snowflake_migrate_internal.plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source
@@ -630,13 +681,7 @@ BEGIN
 		IF plan.kind = 'id' THEN
 			PERFORM snowflake_migrate_internal.find_low_keys(run_, no_, source.source);
 		END IF;
-		EXECUTE snowflake_migrate_internal.fill(CASE plan.kind
-				WHEN 'none' THEN 'SELECT count(*) FROM {source_table}'
-				ELSE 'SELECT count(*) FROM {map} AS m WHERE m.source = {source} AND m.action IN (''c'', ''r'')' END,
-			snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-				'source', source.source, 'source_table', snowflake_migrate_internal.only(source.relation))) INTO found;
-		UPDATE snowflake_migrate_internal.plan_sources AS s SET rows_to_do = found
-			WHERE s.run = run_ AND s.no = no_ AND s.source = source.source;
+		PERFORM snowflake_migrate_internal.count_rows(run_, no_, source.source);
 	END LOOP;
 END
 $$;

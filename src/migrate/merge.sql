@@ -346,6 +346,30 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_questions(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where the report asks something';
 
+/* A run goes on, with another size of its batches, but with users of its target as it began. */
+CREATE FUNCTION snowflake_migrate_internal.go_on(run_ bigint, batch_size_ int, in_use boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	run_row snowflake_migrate.runs;
+BEGIN
+	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+	IF run_row.state = 'done' THEN
+		RETURN;
+	ELSIF run_row.target_in_use <> in_use THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('merge %s has begun with target_in_use => %s', run_, run_row.target_in_use),
+			HINT = 'Call it with the same, or take it back with snowflake_migrate.rollback().';
+	END IF;
+	UPDATE snowflake_migrate.runs AS r SET batch_size = batch_size_ WHERE r.run = run_;
+	UPDATE snowflake_migrate_internal.plan_sources AS s SET batch_rows = NULL, failures = 0
+		WHERE s.run = run_ AND (s.batch_rows IS NOT NULL OR s.failures > 0);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.go_on(bigint, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: a run goes on';
+
 /* The number of the run that goes on, or of a new one, whose plan and maps are made. */
 CREATE FUNCTION snowflake_migrate_internal.start(
 	sources_ name[],
@@ -353,6 +377,7 @@ CREATE FUNCTION snowflake_migrate_internal.start(
 	nodes_ bigint[],
 	batch_size_ int,
 	dry_run boolean,
+	in_use boolean,
 	rebuild_indexes boolean,
 	given bigint,
 	accept_warnings boolean) RETURNS bigint
@@ -370,16 +395,19 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'batch_size must be at least 1',
 			DETAIL = format('It is %s.', coalesce(batch_size_::text, 'null'));
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_locks(dry_run, rebuild_indexes) WHERE in_use;
 	run_ := snowflake_migrate_internal.run_to_continue(schemas_, targets_, nodes_, dry_run, given);
 	IF run_ IS NOT NULL THEN
 		PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done']);
-		UPDATE snowflake_migrate.runs AS r SET batch_size = batch_size_ WHERE r.run = run_ AND r.state <> 'done';
+		PERFORM snowflake_migrate_internal.go_on(run_, batch_size_, in_use);
 		RETURN run_;
 	END IF;
 
 	run_ := snowflake_migrate_internal.create_run(schemas_, targets_, nodes_, batch_size_);
+	UPDATE snowflake_migrate.runs AS r SET target_in_use = in_use WHERE r.run = run_ AND in_use;
 	PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying']);
 	PERFORM snowflake_migrate_internal.plan(run_);
+	PERFORM snowflake_migrate_internal.refuse_unlocked(run_) WHERE in_use;
 	PERFORM snowflake_migrate_internal.check_schemas(run_);
 	PERFORM snowflake_migrate_internal.refuse(run_);
 	PERFORM snowflake_migrate_internal.find_nodes(run_);
@@ -402,7 +430,8 @@ BEGIN
 	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.start(name[], name[], bigint[], int, boolean, boolean, bigint, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.start(
+		name[], name[], bigint[], int, boolean, boolean, boolean, bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
 
 /* The sequences of columns that are not renumbered, those that a column owns and those that its default asks. */
@@ -522,10 +551,10 @@ DECLARE
 	proved boolean;
 BEGIN
 	DELETE FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.severity = 'error';
-	INSERT INTO snowflake_migrate.report (run, severity, source, relation, problem, count, example)
-		SELECT run_, 'error', v.source, v.relation, v.problem, v.count, v.example
-		FROM snowflake_migrate.verify(run_) AS v;
-	proved := NOT FOUND;
+	PERFORM snowflake_migrate_internal.add_to_report(
+			run_, v.severity, v.source, v.relation, NULL, v.problem, v.count, v.example)
+		FROM snowflake_migrate_internal.verify_run(run_) AS v;
+	proved := NOT EXISTS (SELECT FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.severity = 'error');
 	UPDATE snowflake_migrate.runs AS r
 		SET state = 'done', finished_at = clock_timestamp()
 		WHERE r.run = run_ AND proved;
@@ -569,9 +598,10 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name[], bi
  *
  * sources: for each source an array of its schemas, in this database, one for each of the targets; nodes: for each
  * source, a node number that no id has; batch_size: rows in a transaction, but that a cycle of tables and tables
- * without a key are one; dry_run: all of it, rolled back but for the report; rebuild_indexes: secondary indexes of
- * tables that grow by more than a third are dropped before the copy and built again after it; run: the number of the
- * run; accept_warnings: columns that may be references, and are not declared, are none.
+ * without a key are one; dry_run: all of it, rolled back but for the report; target_in_use: its users go on meanwhile;
+ * rebuild_indexes: secondary indexes of tables that grow by more than a third are dropped before the copy and built
+ * again after it; run: the number of the run; accept_warnings: columns that may be references, and are not declared,
+ * are none.
  */
 CREATE PROCEDURE snowflake_migrate.merge(
 	sources name[],
@@ -579,6 +609,7 @@ CREATE PROCEDURE snowflake_migrate.merge(
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
 	dry_run boolean DEFAULT false,
+	target_in_use boolean DEFAULT false,
 	rebuild_indexes boolean DEFAULT false,
 	INOUT run bigint DEFAULT NULL,
 	accept_warnings boolean DEFAULT false)
@@ -592,9 +623,12 @@ DECLARE
 	report pg_catalog.jsonb;
 BEGIN
 	run := snowflake_migrate_internal.start(
-		sources, targets, nodes, batch_size, dry_run IS TRUE, rebuild_indexes IS TRUE, run, accept_warnings IS TRUE);
+		sources, targets, nodes, batch_size, dry_run IS TRUE, target_in_use IS TRUE, rebuild_indexes IS TRUE, run,
+		accept_warnings IS TRUE);
+	/* A batch sees what was committed before each of its statements. */
 	IF dry_run IS NOT TRUE THEN
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	END IF;
 	LOOP
 		state := snowflake_migrate_internal.begin(run, ARRAY['copying', 'verifying', 'done']);
@@ -605,13 +639,14 @@ BEGIN
 		EXIT WHEN state = 'verifying';
 		IF dry_run IS NOT TRUE AND snowflake_migrate_internal.drop_indexes(run) THEN
 			NULL;
-		ELSIF snowflake_migrate_internal.step(run) THEN
+		ELSIF snowflake_migrate_internal.next_step(run) THEN
 			NULL;
 		ELSIF NOT snowflake_migrate_internal.build_index(run) THEN
 			PERFORM snowflake_migrate_internal.end_of_copy(run, dry_run IS TRUE);
 		END IF;
 		IF dry_run IS NOT TRUE THEN
 			COMMIT;
+			SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		END IF;
 	END LOOP;
 	proved := snowflake_migrate_internal.finish(run);
@@ -629,7 +664,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name[], bigint[], int, boolean, boolean, bigint, boolean)
+COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name[], bigint[], int, boolean, boolean, boolean, bigint, boolean)
 	IS 'merges groups of schemas into others';
 
 /* The same with one target, and for each source the schema that is merged into it. */
@@ -639,6 +674,7 @@ CREATE PROCEDURE snowflake_migrate.merge(
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
 	dry_run boolean DEFAULT false,
+	target_in_use boolean DEFAULT false,
 	rebuild_indexes boolean DEFAULT false,
 	INOUT run bigint DEFAULT NULL,
 	accept_warnings boolean DEFAULT false)
@@ -646,10 +682,10 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
 	CALL snowflake_migrate.merge(
-		sources, ARRAY[target], nodes, batch_size, dry_run, rebuild_indexes, run, accept_warnings);
+		sources, ARRAY[target], nodes, batch_size, dry_run, target_in_use, rebuild_indexes, run, accept_warnings);
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, boolean, bigint, boolean)
+COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, boolean, boolean, bigint, boolean)
 	IS 'merges schemas into one';
 
 /* One map, for people. */

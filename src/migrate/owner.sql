@@ -259,7 +259,7 @@ AS $$
 	FROM made AS c
 	WHERE c.relowner <> c.nspowner OR c.relpersistence <> 'p' OR c.relhasrules OR c.relhastriggers
 		OR c.relrowsecurity OR c.relforcerowsecurity OR c.reloftype <> 0
-		OR NOT (c.relkind = 'r' AND c.relname ~ '^(map|change|rank|former)_[0-9]+$'
+		OR NOT (c.relkind = 'r' AND c.relname ~ '^(map|change|rank|former|own|lost)_[0-9]+$'
 				OR c.relkind = 'p' AND c.relname = 'map' OR c.relkind IN ('i', 'I'))
 	UNION ALL
 	/* Columns of maps, which others read; types of keys may be anybody's.  Rights on a column outlive its owner. */
@@ -320,6 +320,7 @@ CREATE FUNCTION snowflake_migrate_internal.seal(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	schema regnamespace;
 	merger name;
 	odd text;
@@ -354,8 +355,11 @@ BEGIN
 			EXECUTE format('REVOKE INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON TABLE %s FROM %s', t.name,
 						   CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE grantee::text END);
 		END LOOP;
+		/* What becomes of rows may be decided again, where the target is in use: these are rows, and no definitions. */
 		EXECUTE format('GRANT SELECT%s ON TABLE %s TO %I',
-					   CASE WHEN t.relname LIKE 'former%' THEN ', INSERT' END, t.name, merger);
+					   CASE WHEN in_use THEN ', INSERT, UPDATE, DELETE'
+							WHEN t.relname LIKE 'former%' THEN ', INSERT' END,
+					   t.name, merger);
 	END LOOP;
 	/* ANALYZE would call functions of such types as a superuser. */
 	FOR t IN SELECT a.attrelid::regclass AS name, a.attname

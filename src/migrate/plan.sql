@@ -75,7 +75,8 @@ CREATE TABLE snowflake_migrate.runs (
 	mapped_at timestamptz,				-- when all keys had their new ones
 	copied_at timestamptz,
 	finished_at timestamptz,			-- when it was verified, or taken back
-	merged_by name NOT NULL DEFAULT current_user
+	merged_by name NOT NULL DEFAULT current_user,
+	target_in_use boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE snowflake_migrate.runs IS 'the merges into schemas of this database';
 
@@ -107,6 +108,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	cyclic boolean NOT NULL,			-- by foreign keys
 	former_rows bigint,					-- of the target, before
 	former_state text,					-- its constraints and triggers, before
+	is_ranked boolean NOT NULL DEFAULT false,	-- of a target in use, at the end
 	PRIMARY KEY (run, no)
 );
 
@@ -117,6 +119,7 @@ CREATE TABLE snowflake_migrate_internal.plan_columns (
 	position int NOT NULL,
 	generated boolean NOT NULL,
 	changed_by text,					-- the policy that may change it
+	is_lost boolean NOT NULL DEFAULT false,		-- null in the rows that lost_NO has
 	PRIMARY KEY (run, no, name)
 );
 
@@ -148,6 +151,8 @@ CREATE TABLE snowflake_migrate_internal.plan_sources (
 	done boolean NOT NULL DEFAULT false,
 	busy interval NOT NULL DEFAULT '0',
 	copied_by xid8[] NOT NULL DEFAULT '{}',		-- the transactions
+	batch_rows int,						-- of the next batch, where one has failed
+	failures int NOT NULL DEFAULT 0,	-- since the last batch
 	PRIMARY KEY (run, no, source)
 );
 
@@ -275,6 +280,15 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_schemas(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the schemas of a run''s sources';
+
+/* Whether the target of a run is in use while it is merged into (in_use.sql). */
+CREATE FUNCTION snowflake_migrate_internal.is_in_use(run_ bigint) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT r.target_in_use FROM snowflake_migrate.runs AS r WHERE r.run = run_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_in_use(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: whether the target of a run is in use';
 
 /* The schemas that a run merges into. */
 CREATE FUNCTION snowflake_migrate_internal.targets_of(run_ bigint) RETURNS name[]
@@ -648,6 +662,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.write_tables(run_);
 	PERFORM snowflake_migrate_internal.write_columns(run_);
 	PERFORM snowflake_migrate_internal.write_references(run_);
+	PERFORM snowflake_migrate_internal.write_steps_in_use(run_);
 	PERFORM snowflake_migrate_internal.refuse_declared(r.declared_by, t.relation, r.name)
 		FROM snowflake_migrate_internal.plan_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)

@@ -144,6 +144,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
  *     name       its name without a schema, under which expressions of indexes and constraints know its columns
  *     map        which row of which source became which: source, o1 .., n1 .., action
  *     change     what policies changed; rank, former: what the target's rows were before
+ *     own, lost  of a target in use (in_use.sql)
  *     nulls      as many as the key has columns
  *     sources    the names of the sources, in their order
  */
@@ -166,6 +167,8 @@ BEGIN
 			'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
 			'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),
 			'former', snowflake_migrate_internal.relation(run_, 'former_' || no_),
+			'own', snowflake_migrate_internal.relation(run_, 'own_' || no_),
+			'lost', snowflake_migrate_internal.relation(run_, 'lost_' || no_),
 			'key', t.key,
 			'first_key', t.key[1],
 			'nulls', snowflake_migrate_internal.key_list('NULL', t.key),

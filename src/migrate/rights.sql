@@ -21,8 +21,9 @@ BEGIN
 			snowflake_migrate_internal.plan_sources, snowflake_migrate_internal.plan_indexes TO %s', role);
 	EXECUTE format('GRANT UPDATE ON snowflake_migrate.runs, snowflake_migrate.records,
 			snowflake_migrate_internal.targets, snowflake_migrate_internal.plan_tables,
-			snowflake_migrate_internal.plan_sources, snowflake_migrate_internal.plan_indexes TO %s', role);
-	EXECUTE format('GRANT DELETE ON snowflake_migrate.report TO %s', role);
+			snowflake_migrate_internal.plan_columns, snowflake_migrate_internal.plan_sources,
+			snowflake_migrate_internal.plan_indexes TO %s', role);
+	EXECUTE format('GRANT DELETE ON snowflake_migrate.report, snowflake_migrate.records TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON
 			snowflake_migrate.declared_tables, snowflake_migrate.declared_references,
 			snowflake_migrate.declared_no_references,

@@ -10,16 +10,19 @@
  * given away since, rows of tables without a key that refer to nothing.
  */
 
-/* The transactions that copied rows of a run, as an array of xid. */
-CREATE FUNCTION snowflake_migrate_internal.run_transactions(run_ bigint) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+/* The transactions that copied rows of a run, or of one table of one source, as an array of xid. */
+CREATE FUNCTION snowflake_migrate_internal.run_transactions(
+	run_ bigint,
+	no_ int DEFAULT NULL,
+	source_ int DEFAULT NULL) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT ARRAY(
 		SELECT DISTINCT x::xid::text
 		FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x
-		WHERE s.run = run_)::text
+		WHERE s.run = run_ AND (no_ IS NULL OR s.no = no_) AND (source_ IS NULL OR s.source = source_))::text
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint, int, int)
 	IS 'for snowflake_migrate.rollback(): the transactions that copied rows';
 
 /*
@@ -448,6 +451,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_changed(bigint)
 	IS 'for snowflake_migrate.rollback(): rows that changed since they were merged';
 
+/*
+ * Of a target in use, a row may have been inserted under a key that an unfinished run was still to bring: such entries
+ * go, so that the maps have what it brought and nothing else.
+ */
+CREATE FUNCTION snowflake_migrate_internal.forget_not_copied(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	table_no int;
+BEGIN
+	FOR table_no IN
+		SELECT DISTINCT t.no
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		WHERE t.run = run_ AND t.kind <> 'none' AND NOT s.done
+		ORDER BY t.no
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill('DELETE FROM {map} AS m WHERE m.action IN (''c'', ''r'') AND {to_come}',
+			snowflake_migrate_internal.names(run_, table_no) || jsonb_build_object(
+				'to_come', snowflake_migrate_internal.entries_to_come(run_, table_no)));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.forget_not_copied(bigint)
+	IS 'for snowflake_migrate.rollback(): entries of what a run has not brought';
+
 /* Begins to take a run back, or goes on: checks what is in the way first. */
 CREATE FUNCTION snowflake_migrate_internal.rollback_start(run_ bigint, force boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -462,6 +491,7 @@ BEGIN
 		RETURN;
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_maps(run_);
+	PERFORM snowflake_migrate_internal.forget_not_copied(run_) WHERE snowflake_migrate_internal.is_in_use(run_);
 	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 	PERFORM snowflake_migrate_internal.refuse_ranks(run_);

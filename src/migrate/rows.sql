@@ -6,7 +6,9 @@
  * action: c copied, m matched, k the target's row was kept, r the target's row takes the source's values, s skipped (no
  * new key).  What a policy changed is in change_NO: source, o1 .. oN, tries, and the changed columns, null where they
  * stay.  What the target's rows were before is in rank_NO (old and new ranks) and former_NO (rows that took a source's
- * values).
+ * values).  Of a target in use, own_NO has the keys that entries had before they got another row's (source, o1 ..,
+ * n1 .., again: the entry has its own key again, and its row is still to be copied), and lost_NO (source, o1 .., name)
+ * the columns that became null, since what they referred to was deleted meanwhile.
  */
 
 /* A type as it is cast: the base of a domain, and what an array has as elements (of: what kind of type these are). */
@@ -385,6 +387,7 @@ CREATE FUNCTION snowflake_migrate_internal.stored_columns(
 	OUT type text,
 	OUT key_position int,
 	OUT changed_by text,
+	OUT is_lost boolean,
 	OUT given text,
 	OUT default_value text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -392,7 +395,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY
-	SELECT c.position, c.name, y.type, array_position(t.key, c.name), c.changed_by,
+	SELECT c.position, c.name, y.type, array_position(t.key, c.name), c.changed_by, c.is_lost,
 		snowflake_migrate_internal.source_value(t.relation, s.relation, c.name),
 		format('CAST((%s) AS %s)',
 			   coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(b.typdefaultbin, 0), 'NULL'), y.type)
@@ -579,7 +582,8 @@ AS $$
 	SELECT coalesce(array_agg(c.name::text ORDER BY c.n), '{}'),
 		coalesce(array_agg(e.expression ORDER BY c.n), '{}'),
 		snowflake_migrate_internal.rows_origin(run_, no_, source_, with_map)
-	FROM snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
+	FROM snowflake_migrate_internal.names(run_, no_) AS t (names)
+		CROSS JOIN snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
 		CROSS JOIN LATERAL (
 			SELECT CASE
 				WHEN with_map AND c.key_position IS NOT NULL
@@ -590,6 +594,12 @@ AS $$
 		) AS v (value)
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN with_map AND c.changed_by IS NOT NULL THEN format('coalesce(v.%I, %s)', c.name, v.value)
+				WHEN with_map AND c.is_lost THEN format(
+					'CASE WHEN NOT EXISTS (SELECT FROM %s AS l WHERE l.source = %s AND (%s) = (%s) AND l.name = %L) '
+						'THEN %s END',
+					t.names ->> 'lost', source_,
+					snowflake_migrate_internal.fill('{l.o#}', t.names),
+					snowflake_migrate_internal.fill('{m.o#}', t.names), c.name, v.value)
 				ELSE v.value END
 		) AS e (expression)
 	WHERE c.given IS NOT NULL OR all_columns OR with_map AND c.changed_by IS NOT NULL
@@ -622,15 +632,19 @@ COMMENT ON FUNCTION snowflake_migrate_internal.with_generated(regclass, text)
 /*
  * A query for the rows of one table of one source as they become, with all columns.  Of a table with a key, "merge o1"
  * .. are the source's key, "merge n1" .. the target's, then "merge action" and "merge tries", how often a policy has
- * changed the row.
+ * changed the row.  condition, on s and m, says which rows; null: all.
  */
-CREATE FUNCTION snowflake_migrate_internal.source_rows(run_ bigint, no_ int, source_ int) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+CREATE FUNCTION snowflake_migrate_internal.source_rows(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	condition text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
 	RETURN (
 		SELECT snowflake_migrate_internal.with_generated(t.relation,
-			format('SELECT %s FROM %s',
+			format('SELECT %s FROM %s%s',
 				concat_ws(', ',
 					CASE WHEN t.kind <> 'none' THEN
 						snowflake_migrate_internal.key_list('m.o# AS "merge o#", m.n# AS "merge n#"', t.key)
@@ -640,13 +654,14 @@ BEGIN
 							THEN 'coalesce(v.tries, 0)' ELSE '0' END || ' AS "merge tries"' END,
 					(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
 					 FROM unnest(p.names, p.expressions) AS e (name, expression))),
-				p.origin))
+				p.origin,
+				' WHERE ' || condition))
 		FROM snowflake_migrate_internal.plan_tables AS t,
 			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
 		WHERE t.run = run_ AND t.no = no_);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';
 
 /* source_rows() for people (doc/merging.md).  The query has what the role of the run wrote into its plan. */
@@ -673,3 +688,74 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: a query for the rows of all sources as they become';
+
+/*
+ * Which rows of one table of one source are not copied yet, as conditions: of_map on the entries m of its map, and
+ * of_source, which follows others, on the source's rows s; of_map is null where that is all of them.
+ */
+CREATE FUNCTION snowflake_migrate_internal.not_copied(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	OUT of_map text,
+	OUT of_source text)
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_);
+	has_again boolean := false;
+BEGIN
+	SELECT CASE WHEN s.done THEN 'false' ELSE format('m.o%s > %L::%s', k.n, s.position, k.type) END,
+			CASE WHEN s.done THEN '' ELSE format(' AND s.%I > %L::%s', t.key[k.n], s.position, k.type) END
+		INTO of_map, of_source
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+			LEFT JOIN LATERAL (
+				SELECT k.n, k.type FROM snowflake_migrate_internal.key_values(t.relation, t.relation, t.key) AS k
+				WHERE k.can_range ORDER BY k.n LIMIT 1) AS k ON true
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_
+			AND (s.done OR s.position IS NOT NULL AND NOT t.cyclic AND k.n IS NOT NULL);
+	of_source := coalesce(of_source, '');
+	IF of_map IS NOT NULL AND to_regclass(names ->> 'own') IS NOT NULL THEN
+		EXECUTE snowflake_migrate_internal.fill(
+			'SELECT EXISTS (SELECT FROM {own} AS w WHERE w.source = {source} AND w.again)', names) INTO has_again;
+	END IF;
+	IF has_again THEN
+		of_source := '';
+		of_map := snowflake_migrate_internal.fill($query$({of_map} OR EXISTS (
+				SELECT FROM {own} AS w WHERE w.again AND w.source = {source} AND ({w.o#}) = ({m.o#})))
+			$query$, names || jsonb_build_object('of_map', of_map));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.not_copied(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: which rows are not copied yet';
+
+/* As all_rows(), but those alone that are not copied yet. */
+CREATE FUNCTION snowflake_migrate_internal.rows_to_come(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT string_agg(format('SELECT %s AS "merge source", s.* FROM (%s) AS s', s.source,
+							 snowflake_migrate_internal.source_rows(run_, no_, s.source, n.of_map || n.of_source)),
+					  ' UNION ALL ' ORDER BY s.source)
+	FROM snowflake_migrate_internal.plan_sources AS s
+		CROSS JOIN LATERAL snowflake_migrate_internal.not_copied(run_, no_, s.source) AS n
+	WHERE s.run = run_ AND s.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.rows_to_come(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: a query for the rows of all sources that are not copied yet';
+
+/* The entries m of the map of one table whose rows are not copied yet, as a condition. */
+CREATE FUNCTION snowflake_migrate_internal.entries_to_come(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN count(n.of_map) = 0 THEN 'true'
+		ELSE '(' || string_agg('m.source = ' || s.source || coalesce(' AND ' || n.of_map, ''), ' OR ' ORDER BY s.source)
+			|| ')' END
+	FROM snowflake_migrate_internal.plan_sources AS s
+		CROSS JOIN LATERAL snowflake_migrate_internal.not_copied(run_, no_, s.source) AS n
+	WHERE s.run = run_ AND s.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.entries_to_come(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the entries of a map whose rows are not copied yet';

@@ -4,6 +4,10 @@
  * As the map leads from each row of the source to one of the target, and a new key is used once, no row is missing and
  * none is somebody else's.
  *
+ * Where the target is in use (in_use.sql), users may have changed or deleted rows that the run had brought, and
+ * inserted others.  A batch was proved before it was committed, and how many rows it inserted is on record.  So what
+ * another transaction wrote since, and what is gone though it was inserted, is users' doing, and only counted: an info.
+ *
  * The queries read whole tables, of which nobody need have made statistics: a nested loop, which the planner takes for
  * one row where it knows of none, would take the square of the time (enable_nestloop).  Those that read the catalogs
  * need nested loops: what they give comes as an argument.
@@ -69,6 +73,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_names(bigint, int, int)
 /* Of a table without a key: as often as in the source, at least; by their text, since not every type can be grouped. */
 CREATE FUNCTION snowflake_migrate_internal.verify_multiset(
 	names jsonb,
+	OUT severity text,
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
@@ -88,6 +93,7 @@ BEGIN
 		WHERE coalesce(g.n, 0) < e.n
 	$query$, names) INTO count, example;
 	IF count > 0 THEN
+		severity := 'error';
 		problem := 'rows are missing in the target';
 		RETURN NEXT;
 	END IF;
@@ -95,6 +101,54 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_multiset(jsonb)
 	IS 'for snowflake_migrate.verify(): the rows of a table without a key';
+
+/*
+ * The same where the target is in use: of the rows that are as the run wrote them, none that the source does not have;
+ * how many were written; and how many were changed or deleted since.
+ */
+CREATE FUNCTION snowflake_migrate_internal.verify_multiset_in_use(
+	names jsonb,
+	OUT severity text,
+	OUT problem text,
+	OUT count bigint,
+	OUT example text) RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	run_ CONSTANT bigint := names ->> 'run';
+	no_ CONSTANT int := names ->> 'no';
+	source_ CONSTANT int := names ->> 'source';
+	found record;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		WITH expected AS (
+			SELECT ROW ({expected})::text AS r, count(*) AS n FROM {origin} GROUP BY 1
+		),
+		given AS (
+			SELECT ROW ({given})::text AS r, count(*) AS n FROM {target} AS t
+			WHERE t.xmin = ANY ({'xids'}::xid[]) GROUP BY 1
+		)
+		SELECT sum(e.n) AS rows, sum(g.n - coalesce(e.n, 0)) FILTER (WHERE g.n > coalesce(e.n, 0)) AS wrong,
+			min(g.r) FILTER (WHERE g.n > coalesce(e.n, 0)) AS example,
+			sum(e.n - coalesce(g.n, 0)) FILTER (WHERE e.n > coalesce(g.n, 0)) AS changed
+		FROM expected AS e FULL JOIN given AS g USING (r)
+	$query$, names || jsonb_build_object('xids', snowflake_migrate_internal.run_transactions(run_, no_, source_)))
+		INTO found;
+	RETURN QUERY SELECT p.*
+		FROM snowflake_migrate_internal.plan_sources AS s
+			CROSS JOIN LATERAL (VALUES
+				('error', 'rows are missing in the target', (found.rows - s.rows_done)::bigint, NULL),
+				('error', 'rows of the target are not what they should be', found.wrong::bigint, found.example),
+				('info', 'rows that the merge brought were changed or deleted since',
+				 found.changed::bigint - greatest((found.rows - s.rows_done)::bigint, 0), NULL))
+				AS p (severity, problem, count, example)
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_ AND p.count > 0;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_multiset_in_use(jsonb)
+	IS 'for snowflake_migrate.verify(): the rows of a table without a key, of a target in use';
 
 /* New ids lie close together, so that the rest of the target need not be looked at: a condition that follows others. */
 CREATE FUNCTION snowflake_migrate_internal.verify_bounds(names jsonb) RETURNS text
@@ -126,7 +180,7 @@ BEGIN
 		FROM (
 			SELECT {m.o#::text} AS o, {m.n#::text} AS n, concat_ws(', ', {differing_columns}) AS columns
 			FROM {origin} JOIN {target} AS t ON ({t.@}) = ({m.n#})
-			WHERE m.action IN ('c', 'r') AND {differs}
+			WHERE m.action IN ('c', 'r') AND {differs} AND NOT {changed}
 			LIMIT 3
 		) AS x
 	$query$, names) INTO example;
@@ -139,6 +193,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_example(jsonb)
 /* The rows of one table of one source, with names as verify_names() gives them. */
 CREATE FUNCTION snowflake_migrate_internal.verify_source(
 	names jsonb,
+	OUT severity text,
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
@@ -147,15 +202,22 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 AS $$
 #variable_conflict use_column
 DECLARE
+	run_ CONSTANT bigint := names ->> 'run';
+	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	in_source bigint;
 	in_map bigint;
 	found record;
+	lost bigint;		-- that were never inserted
 BEGIN
 	IF names ->> 'kind' = 'none' THEN
-		RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_multiset(names) AS v;
+		RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_multiset(names) AS v WHERE NOT in_use;
+		RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_multiset_in_use(names) AS v WHERE in_use;
 		RETURN;
 	END IF;
 	names := names || jsonb_build_object(
+		'changed', CASE WHEN in_use
+			THEN format('(t.xmin <> ALL (%L::xid[]))', snowflake_migrate_internal.run_transactions(run_))
+			ELSE 'false' END,
 		'bounds', CASE names ->> 'kind' WHEN 'id' THEN snowflake_migrate_internal.verify_bounds(names) ELSE '' END);
 	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {source_table}', names) INTO in_source;
 	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {map} AS m WHERE m.source = {source}', names)
@@ -164,27 +226,38 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*) AS joined,
 			count(*) FILTER (WHERE w.is_own AND NOT w.is_there) AS missing,
-			count(*) FILTER (WHERE w.is_own AND w.is_there AND w.differs) AS differing,
+			count(*) FILTER (WHERE w.is_own) AS own,
+			count(*) FILTER (WHERE w.is_own AND w.is_there AND w.differs AND NOT w.changed) AS differing,
+			count(*) FILTER (WHERE w.is_own AND w.is_there AND w.differs AND w.changed) AS changed,
 			count(*) FILTER (WHERE w.action IN ('m', 'k') AND NOT w.is_there) AS gone,
 			count(*) FILTER (WHERE w.is_own AND w.unmapped) AS unmapped,
 			count(*) FILTER (WHERE w.action = 'm' AND w.is_there AND w.other) AS others,
 			min(w.old_key) FILTER (WHERE w.action <> 's' AND NOT w.is_there OR w.is_own AND w.unmapped) AS example
 		FROM (
 			SELECT m.action, m.action IN ('c', 'r') AS is_own, t.{"first_key"} IS NOT NULL AS is_there,
-				{m.o#::text} AS old_key, {differs} AS differs, ({unmapped}) AS unmapped, ({other}) AS other
+				{m.o#::text} AS old_key, {differs} AS differs, {changed} AS changed, ({unmapped}) AS unmapped,
+				({other}) AS other
 			FROM {origin} LEFT JOIN {target} AS t ON ({t.@}) = ({m.n#}){bounds}
 		) AS w
 	$query$, names) INTO found;
-	FOR problem, count, example IN
-		SELECT p.* FROM (VALUES
-			('rows are missing in the target', found.missing, found.example),
-			('rows of the target are not what they should be', found.differing, NULL),
-			('rows of the target that stand for the source''s are gone', found.gone, found.example),
-			('the map leads to other rows of the target than it did', found.others, found.example),
-			('rows refer to rows that the map does not have', found.unmapped, found.example),
-			('rows of the source are not in the map: it changed', in_source - found.joined, NULL),
-			('rows in the map are no longer in the source: it changed', in_map - found.joined, NULL))
-			AS p (problem, count, example)
+	SELECT CASE WHEN in_use THEN least(greatest(found.own - s.rows_done, 0), found.missing) ELSE found.missing END
+		INTO lost
+		FROM snowflake_migrate_internal.plan_sources AS s
+		WHERE s.run = run_ AND s.no = (names ->> 'no')::int AND s.source = (names ->> 'source')::int;
+	FOR severity, problem, count, example IN
+		SELECT coalesce(p.severity, 'error'), p.problem, p.count, p.example FROM (VALUES
+			(NULL, 'rows are missing in the target', lost, found.example),
+			('info', 'rows that the merge brought were deleted since', found.missing - lost, found.example),
+			(NULL, 'rows of the target are not what they should be', found.differing, NULL),
+			('info', 'rows that the merge brought were changed since', found.changed, NULL),
+			(CASE WHEN in_use THEN 'info' END,
+			 'rows of the target that stand for the source''s are gone', found.gone, found.example),
+			(CASE WHEN in_use THEN 'info' END,
+			 'the map leads to other rows of the target than it did', found.others, found.example),
+			(NULL, 'rows refer to rows that the map does not have', found.unmapped, found.example),
+			(NULL, 'rows of the source are not in the map: it changed', in_source - found.joined, NULL),
+			(NULL, 'rows in the map are no longer in the source: it changed', in_map - found.joined, NULL))
+			AS p (severity, problem, count, example)
 		WHERE p.count > 0
 	LOOP
 		IF problem = 'rows of the target are not what they should be' THEN
@@ -301,6 +374,29 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_copies(jsonb)
 	IS 'for snowflake_migrate.verify(): rows that are in the target twice';
+
+/*
+ * Of a target in use, rows that the run wrote and its map does not have; but those of the target whose ranks it has
+ * changed.
+ */
+CREATE FUNCTION snowflake_migrate_internal.verify_written(names jsonb, OUT count bigint, OUT example text)
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*), min({t.@::text})
+		FROM {target} AS t
+		WHERE t.xmin = ANY ({'xids'}::xid[])
+			AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({t.@})){and_not_ranked}
+	$query$, names || jsonb_build_object(
+		'xids', snowflake_migrate_internal.run_transactions((names ->> 'run')::bigint, (names ->> 'no')::int),
+		'and_not_ranked', CASE WHEN to_regclass(names ->> 'rank') IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
+			' AND NOT EXISTS (SELECT FROM {rank} AS r WHERE ({r.n#}) = ({t.@}))', names) END)) INTO count, example;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_written(jsonb)
+	IS 'for snowflake_migrate.verify(): rows that the run wrote and its map does not have';
 
 /* Rows of a table without a key that are in the target more often than it and the sources had them. */
 CREATE FUNCTION snowflake_migrate_internal.verify_surplus(run_ bigint, no_ int, OUT count bigint, OUT example text)
@@ -422,10 +518,14 @@ BEGIN
 						WHERE r.targets && run_row.targets AND r.started_at > run_row.started_at
 							AND r.state IN ('copying', 'verifying', 'done', 'rolling back'));
 	SELECT v.* INTO counts FROM snowflake_migrate_internal.verify_counts(names, complete) AS v;
+	IF run_row.target_in_use THEN
+		RETURN QUERY SELECT 'rows are in the target that the merge wrote, and its map does not have', v.count, v.example
+			FROM snowflake_migrate_internal.verify_written(names) AS v WHERE plan.kind <> 'none' AND v.count > 0;
+	END IF;
 	former := counts.in_target[1] - counts.in_map[1]
 		- CASE plan.kind WHEN 'id' THEN counts.in_target[3] - counts.in_map[3] ELSE 0 END;
 	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(names) AS v
-		WHERE counts.in_target[3] > counts.in_map[3];
+		WHERE counts.in_target[3] > counts.in_map[3] AND NOT run_row.target_in_use;
 	RETURN QUERY SELECT p.* FROM (VALUES
 			('ids have a node number of the merge and are not in the map',
 			 counts.in_target[2] - counts.in_map[2], NULL::text),
@@ -433,7 +533,9 @@ BEGIN
 			AS p (problem, count, example)
 		WHERE p.count > 0;
 
-	IF former < plan.former_rows AND run_row.state <> 'done' THEN
+	IF run_row.target_in_use THEN
+		NULL;
+	ELSIF former < plan.former_rows AND run_row.state <> 'done' THEN
 		RETURN QUERY VALUES ('rows that the target had are gone', plan.former_rows - former, NULL::text);
 	ELSIF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
 		RETURN QUERY VALUES
@@ -453,9 +555,10 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_target(bigint, int, boolean)
 	IS 'for snowflake_migrate.verify(): what a table of the target has that it should not';
 
-/* What is not as it should be after a merge, by one snapshot. */
+/* What is not as it should be after a merge (error), and what users have changed since (info), by one snapshot. */
 CREATE FUNCTION snowflake_migrate_internal.verify_run(
 	run_ bigint,
+	OUT severity text,
 	OUT source name,
 	OUT relation text,
 	OUT problem text,
@@ -488,7 +591,7 @@ BEGIN
 			WHERE p.run = run_ AND p.no = t.no ORDER BY p.source
 		LOOP
 			source := sources[s.source];
-			FOR problem, count, example IN
+			FOR severity, problem, count, example IN
 				SELECT v.* FROM snowflake_migrate_internal.verify_source(
 					snowflake_migrate_internal.verify_names(run_, t.no, s.source)) AS v
 			LOOP
@@ -497,6 +600,7 @@ BEGIN
 			END LOOP;
 		END LOOP;
 		source := NULL;
+		severity := 'error';
 		FOR problem, count, example IN
 			SELECT v.* FROM snowflake_migrate_internal.verify_target(run_, t.no, complete) AS v
 			UNION ALL
@@ -539,7 +643,8 @@ BEGIN
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_maps(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_code(run_row.run);
-	RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_run(run_row.run) AS v;
+	RETURN QUERY SELECT v.source, v.relation, v.problem, v.count, v.example
+		FROM snowflake_migrate_internal.verify_run(run_row.run) AS v WHERE v.severity = 'error';
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.verify(bigint) IS 'proves a merge row by row: what is not as it should be';
