@@ -149,9 +149,11 @@ BEGIN
 				THEN {zero} + z.slot / {slots} * {tick_unit} + z.slot % {slots} * {sequence_unit} END,
 			'c'
 		FROM (
-			SELECT r.no, r.o, r.i + max(r.at - r.i) OVER (ORDER BY r.i ROWS UNBOUNDED PRECEDING) AS slot
+			/* By r.i, which the planner does not know to be the order that they have. */
+			SELECT r.no, r.o,
+				r.i + max(r.at - r.i) OVER (ORDER BY r.at, r.early, r.no, r.o ROWS UNBOUNDED PRECEDING) AS slot
 			FROM (
-				SELECT p.no, p.o, p.at, row_number() OVER (ORDER BY p.at, p.early, p.no, p.o) AS i
+				SELECT p.no, p.o, p.at, p.early, row_number() OVER (ORDER BY p.at, p.early, p.no, p.o) AS i
 				FROM (
 					SELECT u.no, u.o,
 						{start_slot} - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at,
