@@ -1,7 +1,7 @@
 # Merging into a target that is in use: its users insert the names that are to come, rename rows to them, delete rows that
 # stand for the sources', and rows that were merged, while batches are copied.
 #
-# What users did is known outside of the database; rows are compared by marks, which no merge changes.
+# doc/merging.md says what becomes of each.  What users did is known outside of the database; rows are compared by marks, which no merge changes.
 
 use strict;
 use warnings FATAL => 'all';
@@ -92,7 +92,10 @@ begin();
 	};
 
 	$refused->($statement, qr/permission denied to lock rows.*t\.kinds/s, 'a merge that could not lock what its rows refer to');
-	$refused->($statement =~ s/target_in_use/dry_run => true, target_in_use/r, qr/dry_run cannot be combined with target_in_use/, 'a dry run');
+	foreach my $other (qw(dry_run rebuild_indexes))
+	{
+		$refused->($statement =~ s/target_in_use/$other => true, target_in_use/r, qr/$other cannot be combined with target_in_use/, $other);
+	}
 	sql($name, 'GRANT UPDATE ON t.kinds TO merger');
 
 	my $writer = $server->background_psql($name);
