@@ -109,6 +109,10 @@ PROVE_TESTS ?= test/t/*.pl
 .PHONY: tap
 # More than there are processors: they wait most of the time.
 tap: PROVE_FLAGS = -I test/perl -j6 --timer
+# Those that take longest begin first, so that the end need not wait for one of them.
+LONGEST = $(addprefix test/t/,345_owners_code.pl 330_merge_rollback.pl 340_merge_rights.pl 216_registry_put_back.pl 220_registry_zookeeper.pl \
+	224_registry_forgotten.pl 200_registry.pl 350_documentation.pl 221_registry_zookeeper_hostile.pl 240_registry_set_aside.pl)
+tap: override PROVE_TESTS := $(foreach test,$(LONGEST),$(filter $(test),$(wildcard $(PROVE_TESTS)))) $(filter-out $(LONGEST),$(wildcard $(PROVE_TESTS)))
 tap:
 	$(prove_installcheck)
 

@@ -22,6 +22,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 use Scalar::Util qw(weaken);
 use Snowflake::Ledger qw(cut_to_whole_lines);
+use Snowflake::Template ();
 use Test::More;
 use Time::HiRes qw(usleep);
 
