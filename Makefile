@@ -6,7 +6,7 @@
 #	make lint	what can be said of the code without running it: layout, clang-tidy, cppcheck, ShellCheck, plpgsql_check
 #	make demo	three private servers with an orders table over them; two game servers that are merged
 #	make dist	an archive of the last commit for PGXN, by its version in META.json
-#	make bench	the speed, as ratios within one run; BENCH=ids, merge, tables or references for a part of it
+#	make bench	the speed, as ratios within one run; BENCH=ids, merge, tables, references or adopt for a part of it
 
 EXTENSION = snowflake snowflake_migrate
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
@@ -24,7 +24,9 @@ MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extensions' SQL, one file for each subject.
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
-MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql adopt_blockers.sql plan.sql owner.sql query.sql rows.sql \
+MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql adopt_blockers.sql \
+	adopt_plan.sql adopt_plan_blockers.sql adopt_swap.sql \
+	plan.sql owner.sql query.sql rows.sql \
 	numbering.sql clash.sql dangling.sql map.sql nodes.sql \
 	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_values.sql \
 	check_undeclared.sql \

@@ -173,6 +173,16 @@ my %setups = (
 				AS 'SELECT count(*) FROM orders WHERE customer = customer_id'});
 		return $place;
 	},
+	plan => sub {
+		my ($place) = @_;
+
+		$place->[0]->safe_psql($place->[1], q{
+			CREATE TABLE players (id serial PRIMARY KEY, name text);
+			CREATE TABLE matches (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, winner int REFERENCES players);
+			INSERT INTO players (name) SELECT 'player ' || n FROM generate_series(1, 1000) AS n;
+			INSERT INTO matches (winner) SELECT n FROM generate_series(1, 1000) AS n});
+		return $place;
+	},
 	merger => sub {
 		my ($place) = @_;
 
