@@ -421,6 +421,8 @@ BEGIN
 	PERFORM snowflake_migrate_internal.index_maps(run_);
 	PERFORM snowflake_migrate_internal.record_former_state(run_);
 	PERFORM snowflake_migrate_internal.write_indexes(run_) WHERE rebuild_indexes;
+	/* So that users do not draw what is to come. */
+	PERFORM snowflake_migrate_internal.set_sequences(run_, dry_run) WHERE in_use;
 	UPDATE snowflake_migrate.runs AS r SET mapped_at = clock_timestamp() WHERE r.run = run_;
 	IF NOT dry_run THEN
 		PERFORM snowflake_migrate_internal.seal(run_);
@@ -460,6 +462,27 @@ COMMENT ON FUNCTION snowflake_migrate_internal.merged_sequences(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the sequences of columns that are not renumbered';
 
 /*
+ * A query for the values of a column that is not renumbered: the target's, and where that is in use the sources', which
+ * are still to come.
+ */
+CREATE FUNCTION snowflake_migrate_internal.sequence_values(
+	run_ bigint,
+	relation regclass,
+	column_name name) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT format('SELECT %I::bigint FROM %s', column_name, snowflake_migrate_internal.only(sequence_values.relation))
+		|| coalesce(string_agg(format(' UNION ALL SELECT %I::bigint FROM %s', column_name,
+									  snowflake_migrate_internal.only(s.relation)), '' ORDER BY s.source), '')
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = column_name AND NOT a.attisdropped
+	WHERE t.run = run_ AND t.relation = sequence_values.relation AND snowflake_migrate_internal.is_in_use(run_)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.sequence_values(bigint, regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: the values that a sequence must be past';
+
+/*
  * Sets the sequences of columns that are not renumbered past the merged values; those of renumbered ones stay as they
  * are.  A dry run only reports it, as it could not be rolled back.
  */
@@ -468,13 +491,14 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 DECLARE
+	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	seq record;
 	last bigint;
 	reached bigint;
 BEGIN
 	FOR seq IN SELECT q.* FROM snowflake_migrate_internal.merged_sequences(run_) AS q LOOP
-		EXECUTE format('SELECT %s(%I) FROM %s', CASE WHEN seq.ascending THEN 'max' ELSE 'min' END, seq.column_name,
-					   snowflake_migrate_internal.only(seq.relation)) INTO reached;
+		EXECUTE format('SELECT %s(x.n) FROM (%s) AS x (n)', CASE WHEN seq.ascending THEN 'max' ELSE 'min' END,
+					   snowflake_migrate_internal.sequence_values(run_, seq.relation, seq.column_name)) INTO reached;
 		CONTINUE WHEN reached IS NULL;
 		IF NOT snowflake_migrate_internal.can_set(seq.sequence, seq.relation) THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, seq.relation::text, seq.column_name,
@@ -485,7 +509,12 @@ BEGIN
 		END IF;
 		last := pg_sequence_last_value(seq.sequence);
 		IF (last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END) THEN
-			IF NOT dry_run THEN
+			IF in_use AND abs(reached - last) < 10000 THEN
+				/* Users may have drawn from it since: never back. */
+				WHILE CASE WHEN seq.ascending THEN last < reached ELSE last > reached END LOOP
+					last := nextval(seq.sequence);
+				END LOOP;
+			ELSIF NOT dry_run THEN
 				PERFORM setval(seq.sequence, reached);
 			END IF;
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, seq.relation::text, seq.column_name,

@@ -33,6 +33,7 @@ begin();
 		# a rank that is free, and a wallet that would be replaced
 		q{INSERT INTO t.ranks SELECT id, 3, 16 FROM t.players WHERE mark = 'x1'},
 		q{UPDATE t.wallets SET mark = 'x4' WHERE account_id = (SELECT id FROM t.accounts WHERE login = 'a4')});
+	is(sql($name, q{SELECT number FROM t.accounts WHERE mark = 'x3'}), 50040, 'numbers of users come after those that are to come');
 	$holder->quit;
 	$holder = hold($name, 'si60');
 	wait_until($call, $stopped, 'it goes on to the items');
