@@ -405,6 +405,40 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.build_index(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: builds one of the indexes that were dropped';
 
+/*
+ * One transaction of the building: an index, or those of small tables whose rows fit into a batch together, at most 50
+ * of them.  Returns false when all are there.
+ */
+CREATE FUNCTION snowflake_migrate_internal.build_indexes(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
+	next_rows bigint;
+BEGIN
+	FOR built IN 1 .. 50 LOOP
+		SELECT t.former_rows + (SELECT sum(s.rows_to_do) FROM snowflake_migrate_internal.plan_sources AS s
+								WHERE s.run = run_ AND s.no = x.no)
+			INTO next_rows
+			FROM snowflake_migrate_internal.plan_indexes AS x
+				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			WHERE x.run = run_ AND x.state = 'dropped'
+			ORDER BY x.id
+			LIMIT 1;
+		EXIT WHEN built > 1 AND (NOT FOUND OR next_rows > rows_left);
+		IF NOT snowflake_migrate_internal.build_index(run_) THEN
+			RETURN false;
+		END IF;
+		EXIT WHEN next_rows IS NULL;
+		rows_left := rows_left - next_rows;
+	END LOOP;
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.build_indexes(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: one transaction of the building of indexes';
+
 /* Indexes of a table that were dropped, and are not there again as they were. */
 CREATE FUNCTION snowflake_migrate_internal.verify_indexes(
 	run_ bigint,

@@ -670,7 +670,7 @@ BEGIN
 			NULL;
 		ELSIF snowflake_migrate_internal.next_step(run) THEN
 			NULL;
-		ELSIF NOT snowflake_migrate_internal.build_index(run) THEN
+		ELSIF NOT snowflake_migrate_internal.build_indexes(run) THEN
 			PERFORM snowflake_migrate_internal.end_of_copy(run, dry_run IS TRUE);
 		END IF;
 		IF dry_run IS NOT TRUE THEN

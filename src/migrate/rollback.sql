@@ -650,7 +650,7 @@ BEGIN
 	/* Without its indexes, a run that was not finished would take long, and not see what clashes. */
 	LOOP
 		PERFORM snowflake_migrate_internal.begin(run, '{copying,verifying,done,rolling back}');
-		EXIT WHEN NOT snowflake_migrate_internal.build_index(run);
+		EXIT WHEN NOT snowflake_migrate_internal.build_indexes(run);
 		COMMIT;
 	END LOOP;
 	PERFORM snowflake_migrate_internal.rollback_start(run, force IS TRUE);
