@@ -20,7 +20,8 @@ HEADER_FILES = $(wildcard src/core/*.h src/postgres/*.h src/registry/*.h)
 # Each kind of registry is a module of its own, loaded by who speaks to it; ZooKeeper's, where its library is there.
 HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_delay(nullptr, 0); }' | \
 	$(CXX) -x c++ -include zookeeper/zookeeper.h - -o /dev/null -lzookeeper_st 2>/dev/null && echo yes)
-MODULES = snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
+# The workers of a merge are another one.
+MODULES = snowflake_migrate snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extensions' SQL, one file for each subject.
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
@@ -30,7 +31,7 @@ MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql ado
 	numbering.sql clash.sql dangling.sql map.sql nodes.sql \
 	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_values.sql \
 	check_undeclared.sql \
-	check_effects.sql suggest.sql indexes.sql copy.sql in_use.sql merge.sql verify.sql rollback.sql rights.sql)
+	check_effects.sql suggest.sql indexes.sql copy.sql jobs.sql in_use.sql merge.sql verify.sql rollback.sql rights.sql)
 DATA_built = snowflake--$(EXTVERSION).sql snowflake_migrate--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/snowflake--*--*.sql src/migrate/snowflake_migrate--*--*.sql)
 
@@ -42,7 +43,7 @@ ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake \
 	--temp-instance=./tmp_check_iso --temp-config=test/snowflake.conf --encoding=UTF8 --no-locale
 
 EXTRA_CLEAN = tmp_check test/log test/unit/build test/model/build test/simulation/build bench/build \
-	src/registry/*.o snowflake_zookeeper$(DLSUFFIX)
+	src/registry/*.o src/migrate/*.o snowflake_zookeeper$(DLSUFFIX)
 
 PG_CONFIG = pg_config
 CORE_FLAGS = -std=c++20 -Wall -Wextra -fno-exceptions -fno-rtti
@@ -75,10 +76,13 @@ include $(PGXS)
 
 # PGXS knows no dependency on headers.
 ZOOKEEPER_OBJS = src/registry/zookeeper_connection.o src/core/claim_text.o
-$(OBJS) src/registry/postgresql.o src/registry/zookeeper.o $(ZOOKEEPER_OBJS): $(HEADER_FILES)
+$(OBJS) src/registry/postgresql.o src/registry/zookeeper.o $(ZOOKEEPER_OBJS) src/migrate/jobs.o: $(HEADER_FILES)
 
+LINK_MODULE = $(CXX) $(CXXFLAGS) -shared -nostartfiles -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
 snowflake_%$(DLSUFFIX): src/registry/%.o
-	$(CXX) $(CXXFLAGS) -shared -nostartfiles -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
+	$(LINK_MODULE)
+snowflake_migrate$(DLSUFFIX): src/migrate/jobs.o
+	$(LINK_MODULE)
 snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq)
 snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st
 snowflake_zookeeper$(DLSUFFIX): $(ZOOKEEPER_OBJS)

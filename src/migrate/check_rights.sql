@@ -25,7 +25,10 @@ BEGIN
 					 ('snowflake_migrate_internal.targets', 'SELECT'),
 					 ('snowflake_migrate_internal.targets', 'INSERT'),
 					 ('snowflake_migrate_internal.targets', 'UPDATE'),
-					 ('snowflake_migrate_internal.plan_tables', 'UPDATE')) AS t (relation, privilege)
+					 ('snowflake_migrate_internal.plan_tables', 'UPDATE'),
+					 ('snowflake_migrate_internal.plan_batches', 'SELECT'),
+					 ('snowflake_migrate_internal.plan_batches', 'DELETE'),
+					 ('snowflake_migrate_internal.plan_indexes', 'SELECT')) AS t (relation, privilege)
 		WHERE NOT has_table_privilege(t.relation, t.privilege);
 	PERFORM snowflake_migrate_internal.report_missing_right(run_, 'error', NULL, NULL, f.oid::regproc::text, 'EXECUTE',
 			'FUNCTION ' || f.oid::regprocedure)

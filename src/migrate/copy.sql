@@ -189,16 +189,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean, text)
 	IS 'for snowflake_migrate.merge()''s own use: gives the target''s rows their new ranks';
 
+/* The first column of a table's key by which its rows can be read range by range, if there is one. */
+CREATE FUNCTION snowflake_migrate_internal.range_key(
+	relation regclass,
+	key name[],
+	OUT n int,
+	OUT type text)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT k.n, k.type
+	FROM snowflake_migrate_internal.key_values(relation, relation, key) AS k
+	WHERE k.can_range
+	ORDER BY k.n
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.range_key(regclass, name[])
+	IS 'for snowflake_migrate.merge()''s own use: the column by which a table is read range by range';
+
 /*
  * The next batch of one table of one source, from where the last one ended, as conditions: of_map on the map's columns
  * m; of_source, which follows others, on the source's columns s.  range_end is the batch's last key, or null where it
  * is the last batch.  entries says which of the map's entries count; again: those that are to be copied again
- * (in_use.sql).
+ * (in_use.sql).  batch_: the one of plan_batches, unless it is 0.
  */
 CREATE FUNCTION snowflake_migrate_internal.next_batch(
 	run_ bigint,
 	no_ int,
 	source_ int,
+	batch_ int,
 	batch_size int,
 	entries text,
 	again boolean DEFAULT false,
@@ -215,11 +233,15 @@ DECLARE
 	range_key record;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	SELECT s.* INTO STRICT progress FROM snowflake_migrate_internal.plan_sources AS s
-		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
-	SELECT k.* INTO range_key
-		FROM snowflake_migrate_internal.key_values(plan.relation, plan.relation, plan.key) AS k
-		WHERE k.can_range ORDER BY k.n LIMIT 1;
+	IF batch_ = 0 THEN
+		SELECT s.position AS after INTO STRICT progress FROM snowflake_migrate_internal.plan_sources AS s
+			WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+	ELSE
+		SELECT b.after, b.position INTO STRICT progress FROM snowflake_migrate_internal.plan_batches AS b
+			WHERE b.run = run_ AND b.no = no_ AND b.source = source_ AND b.batch = batch_;
+		range_end := progress.position;
+	END IF;
+	SELECT k.n, k.type INTO range_key FROM snowflake_migrate_internal.range_key(plan.relation, plan.key) AS k;
 	of_map := format('m.source = %s AND %s', source_, entries);
 	of_source := '';
 	IF plan.kind = 'none' THEN
@@ -230,31 +252,38 @@ BEGIN
 				SELECT FROM {own} AS w WHERE w.again AND w.source = m.source AND ({w.o#}) = ({m.o#}))
 			$query$, snowflake_migrate_internal.names(run_, no_));
 		RETURN;
-	ELSIF plan.cyclic OR range_key IS NULL THEN
+	ELSIF plan.cyclic OR range_key.n IS NULL THEN
 		RETURN;
 	END IF;
-	IF progress.position IS NOT NULL THEN
-		of_map := of_map || format(' AND m.o%s > %L::%s', range_key.n, progress.position, range_key.type);
-		of_source := format(' AND s.%I > %L::%s', plan.key[range_key.n], progress.position, range_key.type);
+	IF progress.after IS NOT NULL THEN
+		of_map := of_map || format(' AND m.o%s > %L::%s', range_key.n, progress.after, range_key.type);
+		of_source := format(' AND s.%I > %L::%s', plan.key[range_key.n], progress.after, range_key.type);
 	END IF;
-	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT m.o{n}::text FROM {map} AS m WHERE {of_map} ORDER BY m.o{n} OFFSET {before_last} LIMIT 1
-	$query$, snowflake_migrate_internal.names(run_, no_)
-		|| jsonb_build_object('n', range_key.n, 'of_map', of_map, 'before_last', batch_size - 1)) INTO range_end;
+	IF batch_ = 0 THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT m.o{n}::text FROM {map} AS m WHERE {of_map} ORDER BY m.o{n} OFFSET {before_last} LIMIT 1
+		$query$, snowflake_migrate_internal.names(run_, no_)
+			|| jsonb_build_object('n', range_key.n, 'of_map', of_map, 'before_last', batch_size - 1)) INTO range_end;
+	END IF;
 	IF range_end IS NOT NULL THEN
 		of_map := of_map || format(' AND m.o%s <= %L::%s', range_key.n, range_end, range_key.type);
 		of_source := of_source || format(' AND s.%I <= %L::%s', plan.key[range_key.n], range_end, range_key.type);
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.next_batch(bigint, int, int, int, text, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.next_batch(bigint, int, int, int, int, text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the next batch of a table';
 
 /*
  * The names in queries that copy the next batch of one table of one source.  There, s is the source's row, and m its
  * entry in the map.  A row that takes the place of one of the target's changes only its replaced_columns.
  */
-CREATE FUNCTION snowflake_migrate_internal.batch_names(run_ bigint, no_ int, source_ int, again boolean) RETURNS jsonb
+CREATE FUNCTION snowflake_migrate_internal.batch_names(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	batch_ int,
+	again boolean) RETURNS jsonb
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -270,7 +299,7 @@ AS $$
 		JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = no_ AND s.source = source_
 		JOIN snowflake_migrate.runs AS r ON r.run = run_
 		CROSS JOIN LATERAL snowflake_migrate_internal.next_batch(
-			run_, no_, source_, coalesce(s.batch_rows, r.batch_size), 'm.action IN (''c'', ''r'')', again) AS b
+			run_, no_, source_, batch_, coalesce(s.batch_rows, r.batch_size), 'm.action IN (''c'', ''r'')', again) AS b
 		CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', false) AS p
 		CROSS JOIN LATERAL (
 			SELECT jsonb_build_object(
@@ -286,7 +315,7 @@ AS $$
 		) AS c (names)
 	WHERE t.run = run_ AND t.no = no_
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.batch_names(bigint, int, int, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.batch_names(bigint, int, int, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the names in queries that copy a batch';
 
 /*
@@ -370,13 +399,14 @@ COMMENT ON FUNCTION snowflake_migrate_internal.batch_writes(jsonb, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the parts of the query that writes a batch';
 
 /*
- * Copies one batch of one table of one source; again: the rows behind its position that are to be copied again
- * (in_use.sql).  Returns how many rows.
+ * Copies one batch of one table of one source: the next, or (batch_) one of plan_batches; again: the rows behind its
+ * position that are to be copied again (in_use.sql).  Returns how many rows.
  */
 CREATE FUNCTION snowflake_migrate_internal.copy(
 	run_ bigint,
 	no_ int,
 	source_ int,
+	batch_ int DEFAULT 0,
 	again boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
@@ -393,11 +423,14 @@ DECLARE
 	labels name[];
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	IF NOT in_use AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
-								  WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}') THEN
+	IF NOT in_use
+		AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+						WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}')
+		AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_batches AS b
+						WHERE b.run = run_ AND b.no = no_ AND b.copied_by IS NOT NULL) THEN
 		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, false);
 	END IF;
-	names := snowflake_migrate_internal.batch_names(run_, no_, source_, again);
+	names := snowflake_migrate_internal.batch_names(run_, no_, source_, batch_, again);
 	PERFORM snowflake_migrate_internal.lock_replaced(names) WHERE in_use;
 	replaces := snowflake_migrate_internal.keep_former(names) AND names ->> 'replaced_columns' IS NOT NULL;
 	/* Where triggers are on, they check the foreign keys; of a cycle, it is done when all of its tables are copied. */
@@ -420,6 +453,13 @@ BEGIN
 
 	PERFORM snowflake_migrate_internal.prove_batch(names) WHERE in_use;
 
+	IF batch_ > 0 THEN
+		UPDATE snowflake_migrate_internal.plan_batches AS b
+			SET rows_done = copied, copied_by = pg_current_xact_id(),
+				busy = (clock_timestamp() - started) / snowflake_migrate_internal.workers()
+			WHERE b.run = run_ AND b.no = no_ AND b.source = source_ AND b.batch = batch_;
+		RETURN copied;
+	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s
 		SET rows_done = s.rows_done + copied,
 			position = CASE WHEN again THEN s.position ELSE names ->> 'range_end' END,
@@ -433,7 +473,7 @@ BEGIN
 	RETURN copied;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.copy(bigint, int, int, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: copies a batch';
 
 /* Checks the foreign keys of a table of a cycle for one source's rows, when all of the cycle is copied. */
@@ -487,7 +527,7 @@ DECLARE
 	member int;
 BEGIN
 	FOREACH member IN ARRAY members LOOP
-		PERFORM snowflake_migrate_internal.copy(run_, member, source_);
+		PERFORM snowflake_migrate_internal.copy(run_, member, source_, 0);
 	END LOOP;
 	FOREACH member IN ARRAY members LOOP
 		PERFORM snowflake_migrate_internal.check_copied(run_, member, source_);
@@ -512,11 +552,14 @@ DECLARE
 BEGIN
 	/* Where the target is in use, each table by itself: its locks are short, and it is known what clashed. */
 	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
-		SELECT s.no, s.source, s.rows_to_do - s.rows_done AS to_do, t.copy_step, t.cyclic INTO next
+		SELECT s.no, s.source, coalesce(b.batch, 0) AS batch, s.rows_to_do - s.rows_done AS to_do, t.copy_step, t.cyclic
+			INTO next
 			FROM snowflake_migrate_internal.plan_sources AS s
 				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-			WHERE s.run = run_ AND NOT s.done
-			ORDER BY t.copy_step, s.source, s.no
+				LEFT JOIN snowflake_migrate_internal.plan_batches AS b ON b.run = run_
+					AND b.no = s.no AND b.source = s.source AND b.copied_by IS NULL
+			WHERE s.run = run_ AND NOT s.done AND (NOT s.is_split OR b.batch IS NOT NULL)
+			ORDER BY t.copy_step, s.source, s.no, b.batch
 			LIMIT 1;
 		IF NOT FOUND THEN
 			RETURN batch > 1;
@@ -526,7 +569,7 @@ BEGIN
 			PERFORM snowflake_migrate_internal.copy_cycle(run_, next.copy_step, next.source);
 			EXIT;
 		END IF;
-		rows_left := rows_left - snowflake_migrate_internal.copy(run_, next.no, next.source);
+		rows_left := rows_left - snowflake_migrate_internal.copy(run_, next.no, next.source, next.batch);
 	END LOOP;
 	RETURN true;
 END

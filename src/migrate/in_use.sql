@@ -630,7 +630,7 @@ BEGIN
 			'SELECT array_agg(DISTINCT w.source) FROM {own} AS w WHERE w.again', names) INTO sources;
 		CONTINUE WHEN sources IS NULL;
 		FOREACH source IN ARRAY sources LOOP
-			PERFORM snowflake_migrate_internal.copy(run_, t.no, source, true);
+			PERFORM snowflake_migrate_internal.copy(run_, t.no, source, again => true);
 		END LOOP;
 		EXECUTE snowflake_migrate_internal.fill($query$
 			DELETE FROM {own} AS w USING {map} AS m

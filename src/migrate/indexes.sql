@@ -379,8 +379,11 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.complete_indexes(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: gives indexes what else they had';
 
-/* Builds one of the indexes that were dropped, or completes them.  Returns false when all are there. */
-CREATE FUNCTION snowflake_migrate_internal.build_index(run_ bigint) RETURNS boolean
+/*
+ * Builds one of the indexes that were dropped, or completes them.  Returns false when all are there.  A worker takes
+ * one that no other has, of a table that is copied, and leaves it to its caller to complete them.
+ */
+CREATE FUNCTION snowflake_migrate_internal.build_index(run_ bigint, is_worker boolean DEFAULT false) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
@@ -388,11 +391,25 @@ DECLARE
 	x snowflake_migrate_internal.plan_indexes;
 	state jsonb;
 BEGIN
-	SELECT p.* INTO x FROM snowflake_migrate_internal.plan_indexes AS p
-		WHERE p.run = run_ AND p.state = 'dropped' ORDER BY p.id LIMIT 1;
-	IF NOT FOUND THEN
-		RETURN snowflake_migrate_internal.complete_indexes(run_);
+	IF is_worker THEN
+		SELECT p.* INTO x FROM snowflake_migrate_internal.plan_indexes AS p
+			WHERE p.run = run_ AND p.state = 'dropped'
+				AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.open_sources(run_) AS o WHERE o.no = p.no)
+			ORDER BY p.id
+			LIMIT 1
+			FOR UPDATE SKIP LOCKED;
+	ELSE
+		SELECT p.* INTO x FROM snowflake_migrate_internal.plan_indexes AS p
+			WHERE p.run = run_ AND p.state = 'dropped' ORDER BY p.id LIMIT 1;
 	END IF;
+	IF NOT FOUND THEN
+		RETURN NOT is_worker AND snowflake_migrate_internal.complete_indexes(run_);
+	END IF;
+	PERFORM snowflake_migrate_internal.set_unit(format('table %s, index "%s"', x.relation, x.name));
+	/* Many are built side by side; the last ones, each by several processes. */
+	PERFORM set_config('max_parallel_maintenance_workers', greatest(0, snowflake_migrate_internal.workers()
+			/ (SELECT count(*) FROM snowflake_migrate_internal.plan_indexes AS p
+			   WHERE p.run = run_ AND p.state = 'dropped') - 1)::text, true) WHERE is_worker;
 	/* Somebody may have built it by hand. */
 	state := snowflake_migrate_internal.index_state(snowflake_migrate_internal.find_index(x.relation, x.name));
 	IF state IS NULL OR state -> 'definition' <> x.former -> 'definition' OR state -> 'is_valid' = 'false' THEN
@@ -402,7 +419,7 @@ BEGIN
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.build_index(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.build_index(bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: builds one of the indexes that were dropped';
 
 /*

@@ -787,6 +787,10 @@ BEGIN
 			PERFORM snowflake_migrate_internal.fill_map(run_, table_no);
 		END LOOP;
 		PERFORM snowflake_migrate_internal.resolve_step(run_, step);
+		PERFORM snowflake_migrate_internal.tell_tables(
+				run_, 'mapped', count(*) FILTER (WHERE t.map_step <= step), count(*))
+			FROM snowflake_migrate_internal.plan_tables AS t
+			WHERE t.run = run_;
 	END LOOP;
 END
 $$;

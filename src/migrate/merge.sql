@@ -28,16 +28,19 @@ COMMENT ON FUNCTION snowflake_migrate_internal.schemas_text(name[])
 /*
  * Locks targets until the end of the transaction, or raises an error where another session merges into one of them.
  * Only the first transaction of all that merge into a target inserts its row; another one would wait for that.
+ * strength is that of the lock: see jobs.sql.
  */
-CREATE FUNCTION snowflake_migrate_internal.lock_targets(targets name[]) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.lock_targets(targets name[], strength text DEFAULT 'UPDATE') RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
 AS $$
 DECLARE
 	locked name;
+	found_ name;
 BEGIN
 	FOREACH locked IN ARRAY targets LOOP
-		PERFORM FROM snowflake_migrate_internal.targets AS t WHERE t.target = locked FOR UPDATE SKIP LOCKED;
-		CONTINUE WHEN FOUND;
+		EXECUTE format('SELECT t.target FROM snowflake_migrate_internal.targets AS t
+			WHERE t.target = $1 FOR %s SKIP LOCKED', strength) INTO found_ USING locked;
+		CONTINUE WHEN found_ IS NOT NULL;
 		IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.targets AS t WHERE t.target = locked) THEN
 			BEGIN
 				INSERT INTO snowflake_migrate_internal.targets VALUES (locked) ON CONFLICT DO NOTHING;
@@ -52,7 +55,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.lock_targets(name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.lock_targets(name[], text)
 	IS 'for snowflake_migrate.merge()''s own use: locks targets';
 
 /*
@@ -80,8 +83,15 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.occupy(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: lets no other run begin on the targets of one';
 
-/* Begins a transaction of a run, which must be in one of these states. */
-CREATE FUNCTION snowflake_migrate_internal.begin(run_ bigint, states text[]) RETURNS text
+/*
+ * Begins a transaction of a run, which must be in one of these states.  strength is that of its locks: UPDATE, or, as
+ * jobs.sql says, KEY SHARE for a worker, and NO KEY UPDATE for who waits for workers.  The latter runs nothing of the
+ * plan, and locks no tables: it would keep its own workers waiting.
+ */
+CREATE FUNCTION snowflake_migrate_internal.begin(
+	run_ bigint,
+	states text[],
+	strength text DEFAULT 'UPDATE') RETURNS text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
@@ -95,8 +105,10 @@ BEGIN
 		set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true);
 	/* So are names of tables and columns. */
 	PERFORM set_config('quote_all_identifiers', 'off', true);
-	PERFORM snowflake_migrate_internal.lock_targets(r.targets) FROM snowflake_migrate_internal.own_run(run_) AS r;
-	SELECT r.* INTO run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_ FOR UPDATE;
+	PERFORM snowflake_migrate_internal.lock_targets(r.targets, strength)
+		FROM snowflake_migrate_internal.own_run(run_) AS r;
+	EXECUTE format('SELECT r.* FROM snowflake_migrate.runs AS r WHERE r.run = $1 FOR %s', strength)
+		INTO run_row USING run_;
 	IF run_row.state <> ALL (states) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s is %s', run_, run_row.state);
@@ -110,14 +122,16 @@ BEGIN
 	IF run_row.state <> 'done' THEN
 		PERFORM snowflake_migrate_internal.refuse_maps(run_);
 	END IF;
-	PERFORM snowflake_migrate_internal.refuse_code(run_);
+	IF strength <> 'NO KEY UPDATE' THEN
+		PERFORM snowflake_migrate_internal.refuse_code(run_);
+	END IF;
 	IF has_parameter_privilege('session_replication_role', 'SET') THEN
 		PERFORM set_config('session_replication_role', 'replica', true);
 	END IF;
 	RETURN run_row.state;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.begin(bigint, text[])
+COMMENT ON FUNCTION snowflake_migrate_internal.begin(bigint, text[], text)
 	IS 'for snowflake_migrate.merge()''s own use: begins a transaction of a run';
 
 /* What a run was called with, as errors say it. */
@@ -554,6 +568,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 BEGIN
+	PERFORM snowflake_migrate_internal.settle_batches(run_);
 	PERFORM snowflake_migrate_internal.set_sequences(run_, dry_run);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', r.sources[s.source], t.relation::text, NULL,
 			'rows are copied', s.rows_done)
@@ -571,7 +586,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.end_of_copy(bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: what follows the last batch';
 
-/* Verifies a run, adds to its report what it finds, and returns whether that is nothing: then the run is done. */
+/* Proves what of a run is not proved yet.  Returns whether nothing was found, by workers either: then it is done. */
 CREATE FUNCTION snowflake_migrate_internal.finish(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -579,10 +594,8 @@ AS $$
 DECLARE
 	proved boolean;
 BEGIN
-	DELETE FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.severity = 'error';
-	PERFORM snowflake_migrate_internal.add_to_report(
-			run_, v.severity, v.source, v.relation, NULL, v.problem, v.count, v.example)
-		FROM snowflake_migrate_internal.verify_run(run_) AS v;
+	PERFORM snowflake_migrate_internal.prove(run_, ARRAY(
+		SELECT u.no FROM snowflake_migrate_internal.unproved_tables(run_) AS u));
 	proved := NOT EXISTS (SELECT FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.severity = 'error');
 	UPDATE snowflake_migrate.runs AS r
 		SET state = 'done', finished_at = clock_timestamp()
@@ -627,7 +640,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name[], bi
  *
  * sources: for each source an array of its schemas, in this database, one for each of the targets; nodes: for each
  * source, a node number that no id has; batch_size: rows in a transaction, but that a cycle of tables and tables
- * without a key are one; dry_run: all of it, rolled back but for the report; target_in_use: its users go on meanwhile;
+ * without a key are one; jobs: so many workers work side by side; dry_run: all of it, rolled back but for the report;
+ * target_in_use: its users go on meanwhile;
  * rebuild_indexes: secondary indexes of tables that grow by more than a third are dropped before the copy and built
  * again after it; run: the number of the run; accept_warnings: columns that may be references, and are not declared,
  * are none.
@@ -637,6 +651,7 @@ CREATE PROCEDURE snowflake_migrate.merge(
 	targets name[],
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
+	jobs int DEFAULT 1,
 	dry_run boolean DEFAULT false,
 	target_in_use boolean DEFAULT false,
 	rebuild_indexes boolean DEFAULT false,
@@ -647,22 +662,34 @@ AS $$
 #variable_conflict use_variable
 DECLARE
 	started pg_catalog.timestamptz := pg_catalog.clock_timestamp();
+	copying_since pg_catalog.timestamptz;
+	rows_before bigint;
 	state pg_catalog.text;
 	proved boolean;
 	report pg_catalog.jsonb;
 BEGIN
+	PERFORM snowflake_migrate_internal.check_jobs(jobs, dry_run IS TRUE);
+	PERFORM snowflake_migrate_internal.set_telling(true);
+	PERFORM snowflake_migrate_internal.allow_parallel(jobs);
 	run := snowflake_migrate_internal.start(
 		sources, targets, nodes, batch_size, dry_run IS TRUE, target_in_use IS TRUE, rebuild_indexes IS TRUE, run,
 		accept_warnings IS TRUE);
+	jobs := snowflake_migrate_internal.jobs_of(run, jobs, dry_run IS TRUE);
 	/* A batch sees what was committed before each of its statements. */
 	IF dry_run IS NOT TRUE THEN
 		COMMIT;
 		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+		IF jobs OPERATOR(pg_catalog.>) 1 THEN
+			CALL snowflake_migrate_internal.work_together(run, jobs, 'copying');
+		END IF;
 	END IF;
+	copying_since := pg_catalog.clock_timestamp();
+	rows_before := snowflake_migrate_internal.rows_copied(run);
 	LOOP
 		state := snowflake_migrate_internal.begin(run, ARRAY['copying', 'verifying', 'done']);
 		IF state = 'done' THEN
 			RAISE NOTICE 'merge % is done already', run;
+			PERFORM snowflake_migrate_internal.set_telling(false);
 			RETURN;
 		END IF;
 		EXIT WHEN state = 'verifying';
@@ -673,17 +700,25 @@ BEGIN
 		ELSIF NOT snowflake_migrate_internal.build_indexes(run) THEN
 			PERFORM snowflake_migrate_internal.end_of_copy(run, dry_run IS TRUE);
 		END IF;
+		PERFORM snowflake_migrate_internal.tell_progress(run, 'copying', copying_since, rows_before);
 		IF dry_run IS NOT TRUE THEN
 			COMMIT;
 			SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		END IF;
 	END LOOP;
+	PERFORM snowflake_migrate_internal.begin_proof(run);
+	IF jobs OPERATOR(pg_catalog.>) 1 THEN
+		COMMIT;
+		CALL snowflake_migrate_internal.work_together(run, jobs, 'verifying');
+		PERFORM snowflake_migrate_internal.begin(run, ARRAY['verifying']);
+	END IF;
 	proved := snowflake_migrate_internal.finish(run);
 	IF dry_run IS TRUE THEN
 		SELECT jsonb_agg(to_jsonb(f)) INTO report FROM snowflake_migrate.report AS f WHERE f.run = merge.run;
 		ROLLBACK;
 		run := snowflake_migrate_internal.record_dry_run(sources, targets, nodes, batch_size, started, report);
 	END IF;
+	PERFORM snowflake_migrate_internal.set_telling(false);
 	COMMIT;
 	IF NOT proved THEN
 		RAISE EXCEPTION USING ERRCODE = 'data_exception',
@@ -693,7 +728,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name[], bigint[], int, boolean, boolean, boolean, bigint, boolean)
+COMMENT ON PROCEDURE snowflake_migrate.merge(
+		name[], name[], bigint[], int, int, boolean, boolean, boolean, bigint, boolean)
 	IS 'merges groups of schemas into others';
 
 /* The same with one target, and for each source the schema that is merged into it. */
@@ -702,6 +738,7 @@ CREATE PROCEDURE snowflake_migrate.merge(
 	target name,
 	nodes bigint[],
 	batch_size int DEFAULT 10000,
+	jobs int DEFAULT 1,
 	dry_run boolean DEFAULT false,
 	target_in_use boolean DEFAULT false,
 	rebuild_indexes boolean DEFAULT false,
@@ -711,10 +748,12 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
 	CALL snowflake_migrate.merge(
-		sources, ARRAY[target], nodes, batch_size, dry_run, target_in_use, rebuild_indexes, run, accept_warnings);
+		sources, ARRAY[target], nodes, batch_size, jobs, dry_run, target_in_use, rebuild_indexes, run,
+		accept_warnings);
 END
 $$;
-COMMENT ON PROCEDURE snowflake_migrate.merge(name[], name, bigint[], int, boolean, boolean, boolean, bigint, boolean)
+COMMENT ON PROCEDURE snowflake_migrate.merge(
+		name[], name, bigint[], int, int, boolean, boolean, boolean, bigint, boolean)
 	IS 'merges schemas into one';
 
 /* One map, for people. */
@@ -810,14 +849,19 @@ COMMENT ON VIEW snowflake_migrate.map IS 'which row of which source became which
 
 CREATE VIEW snowflake_migrate.progress AS
 SELECT s.run, r.state, r.sources[s.source] AS source, snowflake_migrate_internal.table_name(t.relation) AS relation,
-	s.rows_done, s.rows_to_do,
-	pg_catalog.round((s.rows_done / nullif(extract(epoch FROM s.busy), 0))) AS rate,
+	greatest(least(d.rows, 9223372036854775807), -9223372036854775808)::bigint AS rows_done, s.rows_to_do,
+	pg_catalog.round(d.rows / nullif(d.seconds, 0)) AS rate,
 	/* Whoever merges writes these numbers: none may make an error of others' rows.  1e11 seconds are 3,000 years. */
 	CASE WHEN s.done THEN '0'::interval
 		 WHEN pg_catalog.abs(e.seconds) < 1e11 THEN pg_catalog.make_interval(secs => e.seconds::float8) END AS time_left
   FROM snowflake_migrate_internal.plan_sources AS s
 	JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 	JOIN snowflake_migrate.runs AS r USING (run),
-	LATERAL (SELECT extract(epoch FROM s.busy) * (s.rows_to_do::numeric - s.rows_done)
-				/ nullif(s.rows_done, 0)) AS e (seconds);
+	/* What several workers have done is added to it when they have ended. */
+	LATERAL (SELECT s.rows_done + coalesce(pg_catalog.sum(b.rows_done), 0),
+				extract(epoch FROM s.busy) + coalesce(pg_catalog.sum(extract(epoch FROM b.busy)), 0)
+			 FROM snowflake_migrate_internal.plan_batches AS b
+			 WHERE b.run = s.run AND b.no = s.no AND b.source = s.source AND b.copied_by IS NOT NULL)
+		AS d (rows, seconds),
+	LATERAL (SELECT d.seconds * (s.rows_to_do - d.rows) / nullif(d.rows, 0)) AS e (seconds);
 COMMENT ON VIEW snowflake_migrate.progress IS 'how far merges are, by table; rate in rows a second';

@@ -195,7 +195,8 @@ BEGIN
 						  'snowflake_migrate.records', 'snowflake_migrate_internal.plan_tables',
 						  'snowflake_migrate_internal.plan_columns', 'snowflake_migrate_internal.plan_references',
 						  'snowflake_migrate_internal.plan_sources',
-						  'snowflake_migrate_internal.plan_indexes']::regclass[]) AS t (relation),
+						  'snowflake_migrate_internal.plan_indexes',
+						  'snowflake_migrate_internal.plan_batches']::regclass[]) AS t (relation),
 			(VALUES ('INSERT', 'NEW TABLE AS new_rows'), ('DELETE', 'OLD TABLE AS old_rows'),
 					('UPDATE', 'OLD TABLE AS old_rows NEW TABLE AS new_rows')) AS e (event, rows)
 	LOOP

@@ -106,9 +106,11 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	map_step int NOT NULL,				-- tables that refer to each other in a cycle share it
 	copy_step int NOT NULL,				-- likewise, by foreign keys alone
 	cyclic boolean NOT NULL,			-- by foreign keys
+	parents int[] NOT NULL DEFAULT '{}',		-- the tables of other steps that its step's foreign keys lead to
 	former_rows bigint,					-- of the target, before
 	former_state text,					-- its constraints and triggers, before
 	is_ranked boolean NOT NULL DEFAULT false,	-- of a target in use, at the end
+	proved boolean NOT NULL DEFAULT false,		-- by a worker, in this proof: what it found is in the report
 	PRIMARY KEY (run, no)
 );
 
@@ -153,6 +155,7 @@ CREATE TABLE snowflake_migrate_internal.plan_sources (
 	copied_by xid8[] NOT NULL DEFAULT '{}',		-- the transactions
 	batch_rows int,						-- of the next batch, where one has failed
 	failures int NOT NULL DEFAULT 0,	-- since the last batch
+	is_split boolean NOT NULL DEFAULT false,	-- what is left of it is in plan_batches
 	PRIMARY KEY (run, no, source)
 );
 
@@ -172,6 +175,24 @@ CREATE TABLE snowflake_migrate_internal.plan_indexes (
 	PRIMARY KEY (run, id)
 );
 CREATE INDEX ON snowflake_migrate_internal.plan_indexes (run, no);
+
+/*
+ * Ranges of a table of a source, which several workers copy; settle_batches() counts those that are copied in its row
+ * of plan_sources, and removes them here.
+ */
+CREATE TABLE snowflake_migrate_internal.plan_batches (
+	run bigint NOT NULL,
+	no int NOT NULL,
+	source int NOT NULL,
+	batch int NOT NULL,
+	after text,							-- the last key of the one before; null: none is before it
+	position text,						-- its own last key; null: none is behind it
+	rows_done bigint NOT NULL DEFAULT 0,
+	busy interval NOT NULL DEFAULT '0',
+	copied_by xid8,						-- null: it is to be copied
+	PRIMARY KEY (run, no, source, batch)
+);
+CREATE INDEX ON snowflake_migrate_internal.plan_batches (run, no, source, batch) WHERE copied_by IS NULL;
 
 CREATE TABLE snowflake_migrate.report (
 	run bigint NOT NULL,
@@ -212,6 +233,7 @@ SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_colu
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_references', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_sources', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_indexes', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate_internal.plan_batches', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.report', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.records', '');
 
@@ -516,22 +538,36 @@ COMMENT ON FUNCTION snowflake_migrate_internal.number_columns(name[])
 CREATE FUNCTION snowflake_migrate_internal.write_tables(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+	WITH numbered (no, relation, mode, kind, key, natural_key, accept, ignored_columns, created,
+				   map_step, copy_step, cyclic) AS MATERIALIZED (
+		SELECT row_number() OVER (ORDER BY s.copy_step, s.map_step, t.relation::oid), t.relation, t.mode,
+			CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN 'id'
+				WHEN k.key IS NOT NULL OR n.name IS NOT NULL THEN 'key'
+				ELSE 'none' END,
+			CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN ARRAY[n.name]
+				ELSE coalesce(k.key, array_remove(ARRAY[n.name], NULL)) END,
+			t.natural_key, t.accept, t.ignored_columns, c.column_name, s.map_step, s.copy_step, s.cyclic
+		FROM snowflake_migrate_internal.target_tables(snowflake_migrate_internal.targets_of(run_)) AS t
+			JOIN snowflake_migrate_internal.table_steps(snowflake_migrate_internal.targets_of(run_)) AS s
+				USING (relation)
+			LEFT JOIN snowflake_migrate_internal.table_keys(snowflake_migrate_internal.targets_of(run_)) AS k
+				USING (relation)
+			LEFT JOIN snowflake_migrate_internal.number_columns(snowflake_migrate_internal.targets_of(run_)) AS n
+				USING (relation)
+			LEFT JOIN snowflake_migrate.declared_created AS c ON c.relation = t.relation
+	),
+	edge AS MATERIALIZED (
+		SELECT DISTINCT c.copy_step, p.no
+		FROM snowflake_migrate_internal.foreign_keys(snowflake_migrate_internal.targets_of(run_)) AS f
+			JOIN numbered AS c ON c.relation = f.relation
+			JOIN numbered AS p ON p.relation = f.referenced
+		WHERE p.copy_step <> c.copy_step
+	)
 	INSERT INTO snowflake_migrate_internal.plan_tables
-		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, created, map_step, copy_step, cyclic)
-	SELECT run_, row_number() OVER (ORDER BY s.copy_step, s.map_step, t.relation::oid), t.relation, t.mode,
-		CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN 'id'
-			WHEN k.key IS NOT NULL OR n.name IS NOT NULL THEN 'key'
-			ELSE 'none' END,
-		CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN ARRAY[n.name]
-			ELSE coalesce(k.key, array_remove(ARRAY[n.name], NULL)) END,
-		t.natural_key, t.accept, t.ignored_columns, c.column_name, s.map_step, s.copy_step, s.cyclic
-	FROM snowflake_migrate_internal.target_tables(snowflake_migrate_internal.targets_of(run_)) AS t
-		JOIN snowflake_migrate_internal.table_steps(snowflake_migrate_internal.targets_of(run_)) AS s USING (relation)
-		LEFT JOIN snowflake_migrate_internal.table_keys(snowflake_migrate_internal.targets_of(run_)) AS k
-			USING (relation)
-		LEFT JOIN snowflake_migrate_internal.number_columns(snowflake_migrate_internal.targets_of(run_)) AS n
-			USING (relation)
-		LEFT JOIN snowflake_migrate.declared_created AS c ON c.relation = t.relation
+		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, created, map_step, copy_step, cyclic,
+		 parents)
+	SELECT run_, n.*, ARRAY(SELECT e.no FROM edge AS e WHERE e.copy_step = n.copy_step ORDER BY e.no)
+	FROM numbered AS n
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables of a plan';

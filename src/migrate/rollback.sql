@@ -491,6 +491,7 @@ BEGIN
 		RETURN;
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_maps(run_);
+	PERFORM snowflake_migrate_internal.settle_batches(run_);
 	PERFORM snowflake_migrate_internal.forget_not_copied(run_) WHERE snowflake_migrate_internal.is_in_use(run_);
 	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
@@ -510,7 +511,9 @@ BEGIN
 			DETAIL = array_to_string(changed, E'\n'),
 			HINT = 'Call snowflake_migrate.rollback() with force => true to take them back all the same.';
 	END IF;
-	UPDATE snowflake_migrate_internal.plan_sources AS s SET position = NULL, done = false WHERE s.run = run_;
+	DELETE FROM snowflake_migrate_internal.plan_batches AS b WHERE b.run = run_;
+	UPDATE snowflake_migrate_internal.plan_sources AS s SET position = NULL, done = false, is_split = false
+		WHERE s.run = run_;
 	UPDATE snowflake_migrate.runs AS r SET state = 'rolling back', finished_at = NULL WHERE r.run = run_;
 END
 $$;
@@ -535,7 +538,8 @@ DECLARE
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	part := snowflake_migrate_internal.next_batch(run_, no_, source_, run_row.batch_size, 'm.action IN (''c'', ''r'')');
+	part := snowflake_migrate_internal.next_batch(
+		run_, no_, source_, 0, run_row.batch_size, 'm.action IN (''c'', ''r'')');
 	IF plan.kind = 'none' THEN
 		/* Those of all sources. */
 		rows := snowflake_migrate_internal.keyless_rows(run_, no_);

@@ -555,16 +555,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_target(bigint, int, boolean)
 	IS 'for snowflake_migrate.verify(): what a table of the target has that it should not';
 
-/* What is not as it should be after a merge (error), and what users have changed since (info), by one snapshot. */
+/*
+ * What is not as it should be after a merge (error), and what users have changed since (info), in these tables, or
+ * (null) in all, by one snapshot.
+ */
 CREATE FUNCTION snowflake_migrate_internal.verify_run(
 	run_ bigint,
+	tables int[],
 	OUT severity text,
 	OUT source name,
 	OUT relation text,
 	OUT problem text,
 	OUT count bigint,
 	OUT example text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
@@ -573,6 +577,9 @@ DECLARE
 	t record;
 	s record;
 	complete boolean;
+	proved bigint := 0;
+	to_prove CONSTANT bigint := (SELECT count(*) FROM snowflake_migrate_internal.merged_tables(run_) AS m
+								 WHERE tables IS NULL OR m.no = ANY (tables));
 	work_mem CONSTANT text := current_setting('work_mem');
 BEGIN
 	SELECT r.sources INTO STRICT sources FROM snowflake_migrate.runs AS r WHERE r.run = run_;
@@ -582,6 +589,7 @@ BEGIN
 		SELECT p.no, p.relation FROM snowflake_migrate_internal.plan_tables AS p
 		WHERE p.run = run_ AND EXISTS (
 			SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = p.run AND s.no = p.no)
+			AND (tables IS NULL OR p.no = ANY (tables))
 		ORDER BY p.no
 	LOOP
 		relation := t.relation::text;
@@ -608,11 +616,13 @@ BEGIN
 		LOOP
 			RETURN NEXT;
 		END LOOP;
+		proved := proved + 1;
+		PERFORM snowflake_migrate_internal.tell_tables(run_, 'proved', proved, to_prove);
 	END LOOP;
 	PERFORM set_config('work_mem', work_mem, true);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.verify_run(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_run(bigint, int[])
 	IS 'for snowflake_migrate.verify(): what is not as it should be';
 
 /*
@@ -644,7 +654,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_maps(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_code(run_row.run);
 	RETURN QUERY SELECT v.source, v.relation, v.problem, v.count, v.example
-		FROM snowflake_migrate_internal.verify_run(run_row.run) AS v WHERE v.severity = 'error';
+		FROM snowflake_migrate_internal.verify_run(run_row.run, NULL) AS v WHERE v.severity = 'error';
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.verify(bigint) IS 'proves a merge row by row: what is not as it should be';

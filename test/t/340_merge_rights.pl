@@ -194,6 +194,7 @@ my %use = (
 		[ 'snowflake_migrate.runs' => 'SELECT=f INSERT=f UPDATE=e' ], [ 'snowflake_migrate.nodes' => 'SELECT=f INSERT=e' ], [ 'snowflake_migrate.report' => 'SELECT=f INSERT=f DELETE=f' ],
 		[ 'snowflake_migrate.records' => 'SELECT=f INSERT=f UPDATE=f' ], [ 'snowflake_migrate_internal.plan_tables' => 'SELECT=f INSERT=f UPDATE=e' ], [ 'snowflake_migrate_internal.plan_columns' => 'SELECT=f INSERT=f' ],
 		[ 'snowflake_migrate_internal.targets' => 'SELECT=e INSERT=e UPDATE=e' ],
+		[ 'snowflake_migrate_internal.plan_batches' => 'SELECT=e DELETE=e' ], [ 'snowflake_migrate_internal.plan_indexes' => 'SELECT=e' ],
 		[ 'snowflake_migrate_internal.plan_references' => 'SELECT=f INSERT=f' ], [ 'snowflake_migrate_internal.plan_sources' => 'SELECT=f INSERT=f UPDATE=f' ]),
 	'USAGE ON SEQUENCE snowflake_migrate_internal.run_number' => 'f',
 	'SELECT ON snowflake_migrate.map' => 'f',

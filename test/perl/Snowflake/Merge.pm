@@ -207,7 +207,7 @@ sub call_sql
 	my $names = join ', ', map { literal($_) } @{ $params{sources} // \@sources };
 	my $numbers = join ', ', @{ $params{nodes} // \@nodes };
 	my $target = $params{target} // 'realm';
-	my $rest = join '', map { ", $_ => $params{$_}" } grep { exists $params{$_} } qw(batch_size dry_run rebuild_indexes);
+	my $rest = join '', map { ", $_ => $params{$_}" } grep { exists $params{$_} } qw(batch_size jobs dry_run rebuild_indexes);
 
 	return "CALL snowflake_migrate.merge(ARRAY[$names]::name[], '$target', ARRAY[$numbers]$rest)";
 }
@@ -226,7 +226,8 @@ sub start_merge
 	my ($self, $database, $statement, %params) = @_;
 	my $call = { out => '', err => '' };
 
-	my $place = $self->{realm}->connstr($database) . ' application_name=merge' . (defined $params{user} ? " user=$params{user}" : '');
+	my $place = $self->{realm}->connstr($database) . ' application_name=merge' . (defined $params{user} ? " user=$params{user}" : '')
+	  . (defined $params{options} ? " options='$params{options}'" : '');
 
 	$call->{run} = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $place, '-c', $statement ],
 		'<', '/dev/null', '>', \$call->{out}, '2>', \$call->{err});

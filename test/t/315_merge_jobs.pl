@@ -1,0 +1,209 @@
+# Merges by several workers: what comes of them is what one makes of the same rows, whatever becomes of the workers, their caller and
+# the server.
+#
+# It runs what doc/merging.md says of several jobs.
+#
+# A merge is held up while it inserts a row, in the middle of a batch: see Snowflake::Merge::hold().
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Merge;
+use Snowflake::Wait qw(wait_until);
+use Test::More;
+
+my $merge = Snowflake::Merge->new;
+my $server = $merge->server;
+my %size = (batch_size => 25);
+my $statement = $merge->call_sql(%size, jobs => 3);
+my $a_worker = q{backend_type = 'snowflake_migrate worker'};
+my $stopped = qq{EXISTS (SELECT FROM pg_stat_activity WHERE $a_worker AND wait_event = 'advisory')};
+my $workers = qq{(SELECT count(*) FROM pg_stat_activity WHERE $a_worker)};
+my $caller = q{SELECT pid FROM pg_stat_activity WHERE application_name = 'merge' AND backend_type = 'client backend'};
+
+# The module.
+my $library = qx(pg_config --pkglibdir) =~ s/\n//r . '/snowflake_migrate.so';
+
+unlike(qx(nm -D --undefined-only $library), qr/ (_Z|__cxa|__gxx)/, 'the module needs no C++ library');
+unlike(qx(nm -C $library), qr/GLOBAL__sub/, 'it has no static initialiser');
+
+# By one job, and by several.
+$merge->ready($_) foreach qw(quiet several torn);
+$merge->call('quiet', %size);
+$merge->is_merged('quiet', 'one job');
+
+sub as_by_one
+{
+	my ($database, $name, @before) = @_;
+
+	is($merge->sql($database, q{SELECT string_agg(state, ' ') FROM snowflake_migrate.runs}), 'done', "$name: one run, which is done");
+	is($merge->sql($database, @before, 'SELECT * FROM snowflake_migrate.verify((SELECT run FROM snowflake_migrate.runs))'), '', "$name: it is verified");
+	$merge->is_merged($database, $name);
+	is_deeply($merge->natural($database), $merge->natural('quiet'), "$name: rows as of a merge by one job");
+	is_deeply($merge->counts($database), $merge->counts('quiet'), "$name: as many");
+	is_deeply($merge->policed($database), $merge->policed('quiet'), "$name: what the policies made of them too");
+	is($merge->sql($database, 'SELECT bool_and(rows_done = rows_to_do) FROM snowflake_migrate.progress'), 't', "$name: all is counted");
+	is($merge->sql($database, 'SELECT count(*) FROM snowflake_migrate_internal.plan_batches'), 0, "$name: no batch is left");
+	return;
+}
+
+my $run = $merge->call('several', %size, jobs => 4);
+
+as_by_one('several', 'four jobs');
+is($merge->sql('several', "SELECT $workers"), 0, 'four jobs: no worker is left');
+cmp_ok($merge->sql('several', q{SELECT max(cardinality(copied_by)) FROM snowflake_migrate_internal.plan_sources}), '>', 2, 'four jobs: large tables were split');
+
+# Taken back: the transactions of all workers are on record.
+$merge->sql('several', "CALL snowflake_migrate.rollback($run)");
+is_deeply($merge->natural('several'), $merge->{at_first}, 'four jobs, taken back: as at first');
+
+# Disturbed while a worker is within a batch.
+sub disturb
+{
+	my ($name, $count, $from, $disturb, %params) = @_;
+
+	$merge->stop_at('torn', $count, marks => $from, merged => 'quiet') or die 'no row is left to be stopped at';
+
+	my $holder = $merge->hold('torn');
+	my $call = $merge->start_merge('torn', $params{statement} // $statement);
+
+	ok($merge->wait_for('torn', $params{stopped} // $stopped, $call), "$name: the merge goes on") or diag($call->{err});
+	$disturb->($call);
+	eval { $holder->quit };
+
+	my $succeeds = $merge->finish_merge($call);
+
+	$merge->sql('torn', 'TRUNCATE watch.stops');
+	return ($succeeds, $call->{err});
+}
+
+sub fails
+{
+	my ($name, $error, $succeeds, $err) = @_;
+
+	ok(!$succeeds, "$name: the call fails");
+	like($err, $error, "$name: it says why");
+	is($merge->sql('torn', "SELECT $workers"), 0, "$name: no worker is left");
+	is($merge->sql('torn', 'SELECT count(*) FROM snowflake_migrate.runs WHERE finished_at IS NULL'), 1, "$name: the run is not finished");
+	return;
+}
+
+# Sends a signal to the caller by one of PostgreSQL's functions.
+sub to_caller
+{
+	my ($function) = @_;
+
+	return sub { $merge->sql('torn', "SELECT $function(pid) FROM ($caller) AS c") };
+}
+
+$merge->allow_stops('torn');
+my $in_use = qr/another session merges into schema "realm"/;
+
+fails('cancelled', qr/canceling statement due to user request/, disturb('cancelled', 3, qr/^W/, sub {
+			$merge->refuses('torn', $statement, $in_use, 'a second call, with workers');
+			$merge->refuses('torn', $merge->call_sql(%size), $in_use, 'a second call, without');
+			$merge->refuses('torn', "CALL snowflake_migrate.rollback($run)", $in_use, 'a rollback');
+			to_caller('pg_cancel_backend')->();
+		}));
+fails('session ended', qr/terminating connection/, disturb('session ended', 3, qr/^[WE]/, to_caller('pg_terminate_backend')));
+fails('worker killed', qr/server closed the connection|terminating connection/, disturb('worker killed', 3, qr/^[WE]/, sub {
+			$server->crash($merge->sql('torn', "SELECT min(pid) FROM pg_stat_activity WHERE $a_worker"));
+		}));
+
+# One job goes on with the batches that are left.
+cmp_ok($merge->sql('torn', 'SELECT count(*) FROM snowflake_migrate_internal.plan_batches WHERE copied_by IS NULL'), '>', 0, 'batches are left');
+fails('one job', qr/canceling statement due to user request/, disturb('one job', 2, qr/^[WE]/, to_caller('pg_cancel_backend'),
+		statement => $merge->call_sql(%size), stopped => $Snowflake::Merge::stopped));
+
+# An error in a batch.
+$merge->sql('torn', q{CREATE FUNCTION watch.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+		RAISE EXCEPTION USING ERRCODE = ''WATCH'', MESSAGE = ''not this one'', DETAIL = ''It is watched.'', TABLE = ''watched'';
+	END'}, 'CREATE TRIGGER refuse BEFORE INSERT ON realm.vault_items FOR EACH ROW EXECUTE FUNCTION watch.refuse()',
+	'ALTER TABLE realm.vault_items ENABLE ALWAYS TRIGGER refuse');
+{
+	my ($status, $out, $err) = $server->psql('torn', "\\set VERBOSITY verbose\n$statement");
+
+	fails('error', qr/ERROR:  WATCH: not this one\nDETAIL:  It is watched\..*worker of merge \d+, table realm\.vault_items, source (west|East).*TABLE NAME:  watched/s,
+		$status == 0, $err);
+}
+
+# A worker that is ended.  What is copied is not what it should be: a worker's proof finds it.
+my $doubled = $merge->sql('torn', q{SELECT min(mark) FROM west.vault_items}, 'DROP TRIGGER refuse ON realm.vault_items');
+
+$merge->sql('torn', qq{CREATE FUNCTION watch.change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+		NEW.mark := NEW.mark || ''!'';
+		RETURN NEW;
+	END'}, "CREATE TRIGGER change BEFORE INSERT ON realm.vault_items FOR EACH ROW WHEN (NEW.mark = '$doubled') EXECUTE FUNCTION watch.change()",
+	'ALTER TABLE realm.vault_items ENABLE ALWAYS TRIGGER change');
+{
+	my ($succeeds, $err) = disturb('worker ended', 2, qr/^[WE]/, sub {
+			my ($call) = @_;
+
+			wait_until('the caller is told how far it is', sub {
+					$call->{run}->pump_nb;
+					return $call->{err} =~ /NOTICE:  merge \d+: \d+ of \d+ tables, \d+ of \d+ rows are copied/;
+				});
+			$merge->sql('torn', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $a_worker AND wait_event = 'advisory'");
+			$merge->wait_for('torn', "$workers < 3", $call) or die 'it does not end';
+		});
+
+	ok(!$succeeds, 'worker ended, rows changed: the call fails');
+	like($err, qr/merge \d+ does not pass its verification/, 'worker ended, rows changed: all was copied, and is refused');
+	like($err, qr/WARNING:  a worker of merge \d+ has ended before its work was done\nDETAIL:  It was at (the cycle of )?table/, 'worker ended: the caller is told');
+}
+is($merge->sql('torn', q{SELECT concat_ws(' ', source, relation, problem, count) FROM snowflake_migrate.report WHERE severity = 'error' ORDER BY source}),
+	"west realm.vault_items rows of the target are not what they should be 1\nrealm.vault_items constraints or triggers are not as they were", 'rows changed: the report says which');
+$merge->sql('torn', 'DROP TRIGGER change ON realm.vault_items', "UPDATE realm.vault_items SET mark = '$doubled' WHERE mark = '$doubled!'");
+$merge->call('torn', %size, jobs => 2);
+as_by_one('torn', 'torn');
+
+# As a role with the rights of the guide; and by one that may not log in, as members of which others act.
+$merge->ready('lesser');
+$merge->allow_merger('lesser');
+$merge->allow_stops('lesser');
+$merge->refuses('lesser', q{SET ROLE pg_monitor; SELECT snowflake_migrate_internal.start_workers(1, 1, '{}')}, qr/permission denied for function start_workers/, 'without the right');
+$merge->sql('lesser', q{CREATE FUNCTION watch.starts() RETURNS int LANGUAGE sql SECURITY DEFINER AS $$
+	SELECT snowflake_migrate_internal.start_workers(1, 1, '{}') $$});
+$merge->refuses('lesser', 'SELECT watch.starts()', qr/cannot start workers of a merge within a security-restricted operation/, 'with the rights of a function');
+$merge->refuses('lesser', q{SELECT snowflake_migrate_internal.start_workers(1, 65, '{}')}, qr/jobs must be between 1 and 64/, 'too many');
+
+sub by_role
+{
+	my ($name, $prepared, $count, $role, %params) = @_;
+
+	$merge->stop_at('lesser', $count, merged => 'quiet') or die 'no row is left to be stopped at';
+
+	my $holder = $merge->hold('lesser');
+	my $call = $merge->start_merge('lesser', $prepared, %params);
+
+	ok($merge->wait_for('lesser', $stopped, $call), "$name: the merge goes on") or diag($call->{err});
+	is($merge->sql('lesser', "SELECT string_agg(DISTINCT usename, ' ') FROM pg_stat_activity WHERE $a_worker"), $role, "$name: its workers have the role");
+	$merge->sql('lesser', "SELECT pg_cancel_backend(pid) FROM ($caller) AS c");
+	$merge->finish_merge($call);
+	$holder->quit;
+	$merge->sql('lesser', 'TRUNCATE watch.stops');
+	return;
+}
+
+by_role('merger', $statement, 3, 'merger', user => 'merger');
+# An option of the connection is as good as SET, which would be another statement.
+by_role('SET ROLE', $statement, 2, 'merger', options => '-c role=merger');
+$merge->sql('lesser', 'ALTER ROLE merger NOLOGIN');
+by_role('NOLOGIN', $statement, 1, $merge->{user}, options => '-c role=merger');
+is($merge->sql('lesser', 'SET ROLE merger', $statement, 'SELECT merged_by FROM snowflake_migrate.runs'), "1\nmerger", 'NOLOGIN: it ends');
+as_by_one('lesser', 'lesser', 'SET ROLE merger');
+
+# No worker to be had.
+$server->append_conf('postgresql.conf', 'max_worker_processes = 1');
+$server->restart;
+$merge->ready('alone');
+{
+	my ($status, $out, $err) = $server->psql('alone', $statement);
+
+	is($status, 0, 'no worker: the merge ends');
+	like($err, qr/WARNING:  merge \d+ has 0 of 3 workers\nHINT:  .*max_worker_processes/, 'no worker: the caller is told');
+}
+as_by_one('alone', 'no worker');
+
+done_testing();
