@@ -945,6 +945,10 @@ BEGIN
 		WHEN lock_not_available OR deadlock_detected THEN
 			waits := true;
 		WHEN unique_violation OR foreign_key_violation OR exclusion_violation OR serialization_failure THEN
+			/* Of ranks, there is nothing to resolve. */
+			IF next IS NULL THEN
+				RAISE;
+			END IF;
 			GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
 			clash := jsonb_build_object('code', code, 'message', message, 'detail', detail);
 	END;
