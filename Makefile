@@ -24,7 +24,7 @@ HAVE_ZOOKEEPER := $(shell echo 'int main() { return zoo_set_servers_resolution_d
 MODULES = snowflake_migrate snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflake_zookeeper)
 
 # The extensions' SQL, one file for each subject.
-SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql text_form.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
+SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql text_form.sql mask.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
 MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql adopt_blockers.sql \
 	adopt_plan.sql adopt_plan_blockers.sql adopt_swap.sql \
 	plan.sql owner.sql query.sql rows.sql \

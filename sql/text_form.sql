@@ -74,5 +74,22 @@ SELECT form, pg_temp.refusal(32, form) FROM (VALUES
 SELECT pg_temp.refusal(62, repeat('z', 1000000)), pg_temp.refusal(32, repeat('z', 1000000));
 SELECT snowflake_from_base32(repeat('-', 1000000) || '7ZZZZZZZZZZZZ');
 
+-- typed: what the id is of, and the base62 form
+SELECT snowflake_to_typed(2124085317031325697, 'order'), snowflake_from_typed('order_2WuKf9bWXGj', 'order'), snowflake_from_typed('order_item_00000000000', 'order_item');
+SELECT count(*) FROM tried WHERE snowflake_from_typed(snowflake_to_typed(id, 'x'), 'x') <> id OR snowflake_to_typed(id, 'x') <> 'x_' || base62;
+SELECT snowflake_from_typed('user_2WuKf9bWXGj', 'order');
+SELECT snowflake_from_typed('2WuKf9bWXGj', 'order');
+SELECT snowflake_from_typed('order_2WuKf9bWXG', 'order');
+SELECT snowflake_from_typed('ORDER_2WuKf9bWXGj', 'order');
+SELECT snowflake_from_typed('é_2WuKf9bWXGj', 'order');
+SELECT snowflake_to_typed(1, 'Order');
+SELECT snowflake_to_typed(1, '');
+SELECT snowflake_to_typed(1, 'order_');
+SELECT snowflake_to_typed(1, '2nd');
+SELECT snowflake_to_typed(1, repeat('x', 64));
+SELECT snowflake_from_typed('é_2WuKf9bWXGj', 'é');
+SELECT snowflake_to_typed(-1, 'order');
+SELECT snowflake_to_typed(1, NULL) IS NULL AND snowflake_from_typed('order_2WuKf9bWXGj', NULL) IS NULL AS strict;
+
 -- nothing for nothing
 SELECT snowflake_to_base62(NULL) IS NULL AND snowflake_from_base62(NULL) IS NULL AND snowflake_to_base32(NULL) IS NULL AND snowflake_from_base32(NULL) IS NULL AS strict;

@@ -108,4 +108,32 @@ from_base32(std::string_view text, int64_t *id, Reason *reason) noexcept
 	return fits || refuse_too_large(reason);
 }
 
+bool
+is_prefix(std::string_view text, Reason *reason) noexcept
+{
+	if (text.empty() || text.size() > longest_prefix)
+		return reason->refuse("It has %zu characters; a prefix has 1 to %zu.", text.size(), longest_prefix);
+	for (char c : text)
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
+			return reason->refuse("The character \"%s\" is none of a-z, 0-9 and the underscore.", Quoted({&c, 1}).text);
+	if (!(text.front() >= 'a' && text.front() <= 'z'))
+		return reason->refuse("It does not begin with a letter.");
+	if (text.back() == '_')
+		return reason->refuse("It ends with an underscore.");
+	return true;
+}
+
+bool
+from_typed(std::string_view text, std::string_view prefix, int64_t *id, Reason *reason) noexcept
+{
+	const size_t end = text.rfind('_');
+
+	if (end == std::string_view::npos)
+		return reason->refuse("It has no prefix; \"%s\" is expected.", Quoted(prefix).text);
+	if (text.substr(0, end) != prefix)
+		return reason->refuse("Its prefix is \"%s\", and \"%s\" is expected.",
+							  Quoted(text.substr(0, end)).text, Quoted(prefix).text);
+	return from_base62(text.substr(end + 1), id, reason);
+}
+
 }  // namespace snowflake

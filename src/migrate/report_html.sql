@@ -566,7 +566,7 @@ BEGIN
 			snowflake_migrate_internal.html_summary(run_row) || '</header><main>',
 			snowflake_migrate_internal.html_brought(run, run_row.state),
 			snowflake_migrate_internal.html_clashes(run),
-			snowflake_migrate_internal.html_renamed(run),
+			CASE WHEN run_row.state <> 'dry run' THEN snowflake_migrate_internal.html_renamed(run) END,
 			snowflake_migrate_internal.html_proof(run_row),
 			snowflake_migrate_internal.html_way_back(run_row),
 			snowflake_migrate_internal.html_report(run),

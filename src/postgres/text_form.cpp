@@ -1,8 +1,13 @@
 /*
  * text_form.cpp
- *		Ids as short text: snowflake_to_base62(), snowflake_to_base32() and back.
+ *		Ids as short text: snowflake_to_base62(), snowflake_to_base32(),
+ *		snowflake_to_typed() and back.
  */
+#include <cstring>
+
 #include "core/text_form.h"
+
+#include "postgres/id_argument.h"
 
 #include "postgres/pg.h"
 
@@ -18,31 +23,53 @@ write_form(FunctionCallInfo fcinfo, void (*write) (int64_t, char *), int length)
 	int64		id = PG_GETARG_INT64(0);
 	text	   *result = static_cast<text *>(palloc(VARHDRSZ + length));
 
-	if (id < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("id %lld is negative", static_cast<long long>(id)),
-				 errdetail("Snowflake ids lie between 0 and 9223372036854775807."),
-				 errhint("Check that it is a snowflake id.")));
+	refuse_negative(id);
 	SET_VARSIZE(result, VARHDRSZ + length);
 	write(id, VARDATA(result));
 	PG_RETURN_TEXT_P(result);
+}
+
+std::string_view
+view_of(const text *value)
+{
+	return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+}
+
+/* The second argument. */
+std::string_view
+prefix_argument(FunctionCallInfo fcinfo)
+{
+	const text *prefix = PG_GETARG_TEXT_PP(1);
+	Reason		reason;
+
+	if (!is_prefix(view_of(prefix), &reason))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid prefix of ids: \"%s\"", text_to_cstring(prefix)),
+				 errdetail("%s", reason.text)));
+	return view_of(prefix);
+}
+
+void
+refuse_form(const text *form, const char *name, const Reason &reason, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid %s form of a snowflake id: \"%s\"", name, text_to_cstring(form)),
+			 errdetail("%s", reason.text),
+			 errhint("%s", hint)));
 }
 
 Datum
 read_form(FunctionCallInfo fcinfo, bool (*read) (std::string_view, int64_t *, Reason *), const char *name,
 		  const char *hint)
 {
-	text	   *form = PG_GETARG_TEXT_PP(0);
+	const text *form = PG_GETARG_TEXT_PP(0);
 	int64		id;
 	Reason		reason;
 
-	if (!read({VARDATA_ANY(form), VARSIZE_ANY_EXHDR(form)}, &id, &reason))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid %s form of a snowflake id: \"%s\"", name, text_to_cstring(form)),
-				 errdetail("%s", reason.text),
-				 errhint("%s", hint)));
+	if (!read(view_of(form), &id, &reason))
+		refuse_form(form, name, reason, hint);
 	PG_RETURN_INT64(id);
 }
 
@@ -87,6 +114,42 @@ snowflake_from_base32(PG_FUNCTION_ARGS)
 	return read_form(fcinfo, from_base32, "base32",
 					 "Give the text as snowflake_to_base32() writes it, leading zeros too; "
 					 "small letters, I and L for 1, O for 0, and hyphens are understood.");
+}
+
+/* snowflake_to_typed(id bigint, prefix text) text: the prefix, an underscore, and the base62 form. */
+PG_FUNCTION_INFO_V1(snowflake_to_typed);
+Datum
+snowflake_to_typed(PG_FUNCTION_ARGS)
+{
+	const int64	id = PG_GETARG_INT64(0);
+	const std::string_view prefix = prefix_argument(fcinfo);
+	const size_t length = VARHDRSZ + prefix.size() + 1 + base62_length;
+
+	refuse_negative(id);
+
+	text	   *result = static_cast<text *>(palloc(length));
+	char	   *form = VARDATA(result);
+
+	SET_VARSIZE(result, length);
+	memcpy(form, prefix.data(), prefix.size());
+	form[prefix.size()] = '_';
+	to_base62(id, form + prefix.size() + 1);
+	PG_RETURN_TEXT_P(result);
+}
+
+/* snowflake_from_typed(form text, prefix text) bigint */
+PG_FUNCTION_INFO_V1(snowflake_from_typed);
+Datum
+snowflake_from_typed(PG_FUNCTION_ARGS)
+{
+	const text *form = PG_GETARG_TEXT_PP(0);
+	const std::string_view prefix = prefix_argument(fcinfo);
+	int64		id;
+	Reason		reason;
+
+	if (!from_typed(view_of(form), prefix, &id, &reason))
+		refuse_form(form, "typed", reason, "Give the text as snowflake_to_typed() writes it, with the same prefix.");
+	PG_RETURN_INT64(id);
 }
 
 }

@@ -17,3 +17,13 @@ CREATE FUNCTION @extschema@.snowflake_from_base32(form text) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.snowflake_from_base32(text)
 	IS 'the id of its base32 form; forgives case, I, L, O and hyphens';
+
+CREATE FUNCTION @extschema@.snowflake_to_typed(id bigint, prefix text) RETURNS text
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.snowflake_to_typed(bigint, text)
+	IS 'a prefix that says what the id is of, an underscore, and the base62 form';
+
+CREATE FUNCTION @extschema@.snowflake_from_typed(form text, prefix text) RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.snowflake_from_typed(text, text)
+	IS 'the id of its typed form; an error where it has another prefix';

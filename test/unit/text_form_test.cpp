@@ -102,4 +102,42 @@ TEST(TextForm, is_refused_where_it_is_none)
 	EXPECT_EQ(read62(std::string("0000000000\0", 11)), -1);
 }
 
+/* -1 where the text is refused. */
+int64_t
+read_typed(std::string_view text, std::string_view prefix)
+{
+	int64_t		id;
+	Reason		reason;
+
+	return from_typed(text, prefix, &id, &reason) ? id : -1;
+}
+
+bool
+is_good_prefix(std::string_view text)
+{
+	Reason		reason;
+
+	return is_prefix(text, &reason);
+}
+
+TEST(TextForm, of_a_type_has_its_prefix)
+{
+	EXPECT_EQ(read_typed("order_0000000000z", "order"), 61);
+	EXPECT_EQ(read_typed("order_item_AzL8n0Y58m7", "order_item"), INT64_MAX);
+	for (const char *text : {"", "_", "order", "order_", "0000000000z", "_0000000000z", "orders_0000000000z", "Order_0000000000z",
+							 "order__0000000000z", "order_0000000000", "order_AzL8n0Y58m8", "x_order_0000000000z"})
+		EXPECT_EQ(read_typed(text, "order"), -1) << text;
+}
+
+TEST(TextForm, takes_prefixes_that_are_names)
+{
+	for (const char *text : {"a", "order", "order_item", "v2", "a__b"})
+		EXPECT_TRUE(is_good_prefix(text)) << text;
+	EXPECT_TRUE(is_good_prefix(std::string(63, 'x')));
+	for (const char *text : {"", "_", "2a", "_a", "a_", "A", "a-b", "a b", "\xc3\xa9"})
+		EXPECT_FALSE(is_good_prefix(text)) << text;
+	EXPECT_FALSE(is_good_prefix(std::string(64, 'x')));
+	EXPECT_FALSE(is_good_prefix(std::string("a\0b", 3)));
+}
+
 }  // namespace
