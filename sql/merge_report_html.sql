@@ -3,9 +3,9 @@ SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 \pset format unaligned
 \pset footer off
--- The page without its looks and without times: a line for each row, | between cells.
+-- The page without its looks, times, ids, and settings of the run: a line for each row, | between cells.
 CREATE FUNCTION page(run bigint) RETURNS text LANGUAGE sql AS $$
-	SELECT regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+	SELECT regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
 		snowflake_migrate.report_html(run),
 		'<style>.*</style>', ''),
 		'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', 'TIME', 'g'),
@@ -13,7 +13,8 @@ CREATE FUNCTION page(run bigint) RETURNS text LANGUAGE sql AS $$
 		'</(h1|h2|p|tr|caption|dd|li|pre)>', E'\n', 'g'),
 		'<wbr/>|<[^>]*>', '', 'g'),
 		E'\n\\s*\n+', E'\n', 'g'),
-		'(?<=Merge |run = |rollback\(|verify\()\d+', 'RUN', 'g'), '\d{15,}', 'ID', 'g')
+		'(?<=Merge |run = |rollback\(|verify\()\d+', 'RUN', 'g'), '\d{15,}', 'ID', 'g'),
+		'(Merged by )[^\n]*.*(?=\nAs of)', '\1')
 $$;
 -- PostgreSQL's own parser of XML, where it has one
 CREATE FUNCTION is_well_formed(run bigint) RETURNS boolean LANGUAGE plpgsql AS $$

@@ -271,9 +271,11 @@ AS $$
 		SELECT g.node
 		FROM snowflake_migrate_internal.layout() AS l,
 			generate_series(l.max_node,
-							greatest(0, l.max_node - wanted - (SELECT count(*) FROM snowflake_migrate.nodes)),
+							greatest(0, l.max_node - wanted - (SELECT count(*) FROM snowflake_migrate.nodes)
+												- (SELECT count(*) FROM snowflake_migrate.backfills)),
 							-1) AS g (node)
 		WHERE NOT EXISTS (SELECT FROM snowflake_migrate.nodes AS n WHERE n.node = g.node)
+			AND NOT EXISTS (SELECT FROM snowflake_migrate.backfills AS b WHERE b.node = g.node)
 			AND g.node IS DISTINCT FROM snowflake_migrate_internal.own_node()
 		LIMIT wanted)
 $$;

@@ -3,14 +3,47 @@
  * one later: a number is used by one run alone, and where there is a registry it is set aside.
  */
 
-/* Raises an error where these can't be the nodes of new ids: one that has made ids could make them again. */
-CREATE FUNCTION snowflake_migrate_internal.check_nodes(sources int, nodes bigint[]) RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+/* Raises an error where this can't be the node of new ids: one that has made ids could make them again. */
+CREATE FUNCTION snowflake_migrate_internal.check_node(n bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	max_node CONSTANT bigint := (SELECT l.max_node FROM snowflake_migrate_internal.layout() AS l);
-	n bigint;
 	used record;
+BEGIN
+	IF n NOT BETWEEN 0 AND max_node THEN
+		RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+			MESSAGE = format('node number %s is out of range', n),
+			DETAIL = format('In the server''s layout, node numbers are from 0 to %s.', max_node);
+	END IF;
+	SELECT u.* INTO used FROM snowflake_migrate.nodes AS u WHERE u.node = n;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('node number %s has already been used by a merge', n),
+			DETAIL = format('Merge %s made ids with it for schema "%s".', used.run, used.source),
+			HINT = 'Give one that was never used.';
+	END IF;
+	SELECT u.* INTO used FROM snowflake_migrate.backfills AS u WHERE u.node = n;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('node number %s has already been used for ids of past times', n),
+			DETAIL = format('They were made for table %s.', used.relation),
+			HINT = 'Give one that was never used.';
+	ELSIF n = snowflake_migrate_internal.own_node() THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('node number %s is this server''s own', n), HINT = 'Give one that was never used.';
+	END IF;
+	/* Only asks; an error where the registry would not set it aside. */
+	PERFORM snowflake_internal.set_aside(n, '-infinity');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_node(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: whether a node can be used';
+
+/* Raises an error where these can't be the nodes of a merge. */
+CREATE FUNCTION snowflake_migrate_internal.check_nodes(sources int, nodes bigint[]) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
 BEGIN
 	IF nodes IS NULL OR array_position(nodes, NULL) IS NOT NULL OR array_ndims(nodes) <> 1
 		OR cardinality(nodes) <> sources THEN
@@ -23,25 +56,7 @@ BEGIN
 			MESSAGE = 'the node numbers of a merge must be distinct',
 			DETAIL = format('The node numbers are %s.', nodes);
 	END IF;
-	FOREACH n IN ARRAY nodes LOOP
-		IF n NOT BETWEEN 0 AND max_node THEN
-			RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
-				MESSAGE = format('node number %s is out of range', n),
-				DETAIL = format('In the server''s layout, node numbers are from 0 to %s.', max_node);
-		END IF;
-		SELECT u.* INTO used FROM snowflake_migrate.nodes AS u WHERE u.node = n;
-		IF FOUND THEN
-			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-				MESSAGE = format('node number %s has already been used by a merge', n),
-				DETAIL = format('Merge %s made ids with it for schema "%s".', used.run, used.source),
-				HINT = 'Give one that was never used.';
-		ELSIF n = snowflake_migrate_internal.own_node() THEN
-			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-				MESSAGE = format('node number %s is this server''s own', n), HINT = 'Give one that was never used.';
-		END IF;
-		/* Only asks; an error where the registry would not set it aside. */
-		PERFORM snowflake_internal.set_aside(n, '-infinity');
-	END LOOP;
+	PERFORM snowflake_migrate_internal.check_node(u.node) FROM unnest(nodes) AS u (node);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_nodes(int, bigint[])

@@ -21,14 +21,32 @@ COMMENT ON FUNCTION snowflake_migrate_internal.last_serial()
 	IS 'for snowflake_migrate.merge()''s own use: the greatest id that counts as taken from a sequence';
 
 /*
- * The layout's numbers for the queries that make ids: zero (the id of slot 0), slots (of a tick), tick_unit (between
- * the ids of a tick and the next), sequence_unit (between one and the next), last_slot, start_slot (when the run
- * started), and first_slot (for rows before packed_until).
+ * The layout's numbers for the queries that make ids under a node number: zero (the id of slot 0), slots (of a tick),
+ * tick_unit (between the ids of a tick and the next), sequence_unit (between one and the next), last_slot, and
+ * start_slot (of a time).
  */
+CREATE FUNCTION snowflake_migrate_internal.slots_of(node bigint, at timestamptz) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT jsonb_build_object(
+		'zero', z.zero,
+		'slots', 1::bigint << l.sequence_bits,
+		'tick_unit', t.tick_unit,
+		'sequence_unit', snowflake_migrate_internal.encode(l.epoch, node, 1) - z.zero,
+		'last_slot', (2::numeric ^ (l.timestamp_bits + l.sequence_bits) - 1)::bigint,
+		'start_slot', snowflake_migrate_internal.max_id(at) / t.tick_unit * (1::bigint << l.sequence_bits))
+	FROM snowflake_migrate_internal.layout() AS l,
+		LATERAL (SELECT snowflake_migrate_internal.encode(l.epoch, node, 0) AS zero) AS z,
+		LATERAL (SELECT snowflake_migrate_internal.encode(l.epoch + l.tick, node, 0) - z.zero AS tick_unit) AS t
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.slots_of(bigint, timestamptz)
+	IS 'for snowflake_migrate.merge()''s own use: the numbers of the layout under a node number';
+
+/* The same for one source of a run, from its start on, and first_slot (for rows before packed_until). */
 CREATE FUNCTION snowflake_migrate_internal.slot_names(run_ bigint, source_ int) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT jsonb_build_object(
+	SELECT s.names || jsonb_build_object(
 		'run', run_,
 		'source', source_,
 		'source_name', r.sources[source_],
@@ -36,18 +54,11 @@ AS $$
 		'last_serial', snowflake_migrate_internal.last_serial(),
 		'epoch', l.epoch,
 		'packed_until', l.epoch + interval '1 day',
-		'first_slot', (snowflake_migrate_internal.last_serial() + 1) / t.tick_unit * (1::bigint << l.sequence_bits),
-		'zero', z.zero,
-		'slots', 1::bigint << l.sequence_bits,
-		'tick_unit', t.tick_unit,
-		'sequence_unit', snowflake_migrate_internal.encode(l.epoch, r.nodes[source_], 1) - z.zero,
-		'last_slot', (2::numeric ^ (l.timestamp_bits + l.sequence_bits) - 1)::bigint,
-		'start_slot', snowflake_migrate_internal.max_id(r.started_at) / t.tick_unit * (1::bigint << l.sequence_bits))
+		'first_slot', (snowflake_migrate_internal.last_serial() + 1) / (s.names ->> 'tick_unit')::bigint
+			* (s.names ->> 'slots')::bigint)
 	FROM snowflake_migrate.runs AS r,
 		snowflake_migrate_internal.layout() AS l,
-		LATERAL (SELECT snowflake_migrate_internal.encode(l.epoch, r.nodes[source_], 0) AS zero) AS z,
-		LATERAL (
-			SELECT snowflake_migrate_internal.encode(l.epoch + l.tick, r.nodes[source_], 0) - z.zero AS tick_unit) AS t
+		LATERAL (SELECT snowflake_migrate_internal.slots_of(r.nodes[source_], r.started_at)) AS s (names)
 	WHERE r.run = run_
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.slot_names(bigint, int)

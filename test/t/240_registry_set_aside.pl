@@ -207,6 +207,16 @@ $holder->safe_psql('postgres', q{
 	CREATE TABLE north.players (id int PRIMARY KEY, nickname text);
 	CREATE TABLE north.items (id int PRIMARY KEY, player_id int);
 	INSERT INTO north.players VALUES (1, 'north 1')});
+# Ids of past times: by a number that is set aside before the first is made.
+$holder->safe_psql('postgres', q{CREATE TABLE history AS SELECT NULL::bigint AS id, now() - interval '1 day' AS at FROM generate_series(1, 5000)});
+$holder->refuses(q{CALL snowflake_migrate.backfill('history', 'id', 'at', 50)}, qr/node number 50 was claimed in the registry/, 'a number that was claimed');
+is($holder->value('count(*) FROM snowflake_migrate.backfills'), 0, 'and no record of it');
+$holder->safe_psql('postgres', q{CALL snowflake_migrate.backfill('history', 'id', 'at', 310)});
+is($registry->claim(310, 'state, generation'), 'free|1', 'ids of past times have set their number aside');
+is($holder->value(q{max(snowflake_timestamp(id)) < '} . $registry->claim(310, 'granted_until') . q{' FROM history}), 't', 'up to behind the newest of them');
+$holder->refuses(q{BEGIN; CALL snowflake_migrate.backfill('history', 'id', 'at', 311)}, qr/invalid transaction termination/, 'in a transaction block, it does nothing');
+is($registry->claim(311, 'count(*)'), 0, 'nor does it ask the registry');
+
 $holder->refuses(q{CALL snowflake_migrate.merge(ARRAY['north'], 'realm', ARRAY[302])}, qr/cannot merge the schemas as they are/, 'a merge that is refused');
 is($registry->claim(302, 'count(*)'), 0, 'sets nothing aside');
 
