@@ -77,7 +77,9 @@ CREATE POLICY own ON customers TO plan_reader USING (id > 0);
 CREATE VIEW named AS SELECT o."Order Id" AS id, c.name FROM "Or""der" o JOIN customers c ON c.id = o.customer;
 GRANT SELECT ON named TO plan_reader;
 CREATE VIEW counted AS SELECT count(id) FROM named;
+SET client_min_messages = error;	-- wal_level
 CREATE PUBLICATION plan_all FOR TABLE customers (id, name) WHERE (id > 5);
+SET client_min_messages = warning;
 INSERT INTO customers (name, inviter) SELECT 'c' || g, 1 + g / 2 FROM generate_series(1, 50) g;
 INSERT INTO "Or""der" (customer, no) SELECT 1 + g % 50, g FROM generate_series(1, 400) g;
 INSERT INTO items SELECT "Order Id", 1 FROM "Or""der" WHERE customer <> 48;
@@ -207,7 +209,9 @@ CREATE TRIGGER "~snowflake_z" BEFORE INSERT ON odd_ones FOR EACH ROW EXECUTE FUN
 CREATE TRIGGER always AFTER UPDATE ON odd_ones FOR EACH ROW EXECUTE FUNCTION nothing();
 ALTER TABLE odd_ones ENABLE ALWAYS TRIGGER always;
 CREATE RULE nobody AS ON DELETE TO odd_ones DO INSTEAD NOTHING;
+SET client_min_messages = error;	-- wal_level
 CREATE PUBLICATION plan_odd FOR TABLE odd_ones;
+SET client_min_messages = warning;
 CREATE FUNCTION first_odd() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT min(id) FROM odd_ones; END;
 SELECT * FROM snowflake_migrate.adopt_plan('{odd_ones}');
 SELECT count(*) FROM pg_temp.seen() WHERE what ~ '~snowflake_new';

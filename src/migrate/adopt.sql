@@ -349,6 +349,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_lock(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: locks the tables that it changes';
 
+/*
+ * Does a column have an identity of its own?  ALTER TABLE of the root leaves the one that a partition (before PostgreSQL
+ * 17) or a child has.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_has_own_identity(relation regclass, attnum smallint) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (SELECT FROM pg_depend AS o
+				   WHERE o.classid = 'pg_class'::regclass AND o.refclassid = 'pg_class'::regclass
+					AND o.refobjid = relation AND o.refobjsubid = attnum AND o.deptype = 'i')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_has_own_identity(regclass, smallint)
+	IS 'for snowflake_migrate.adopt()''s own use: whether a column has an identity of its own';
+
 /* The commands that change the columns, with the size of what each rewrites, table and indexes. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_column_steps(
 	tables regclass[],
@@ -366,13 +380,10 @@ AS $$
 		FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c
 			JOIN pg_attribute AS a ON a.attrelid = c.member AND a.attnum = c.attnum
 	)
-	/* ALTER TABLE of the root leaves an identity that a partition (before PostgreSQL 17) or a child has of its own. */
 	SELECT 1, c.member, format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', c.member, c.attname), NULL, 0
 	FROM changed AS c
 	WHERE c.has_identity AND c.member <> c.root
-		AND EXISTS (SELECT FROM pg_depend AS o
-					WHERE o.classid = 'pg_class'::regclass AND o.refclassid = 'pg_class'::regclass
-						AND o.refobjid = c.member AND o.refobjsubid = c.attnum AND o.deptype = 'i')
+		AND snowflake_migrate_internal.adopt_has_own_identity(c.member, c.attnum)
 	UNION ALL
 	SELECT 2, c.root,
 		format('ALTER TABLE %s %s', c.root, string_agg(concat_ws(', ',

@@ -539,9 +539,10 @@ AS $$
 			JOIN pg_attribute AS a ON a.attrelid = c.member AND a.attnum = c.attnum
 		WHERE c.adopted
 	)
-	/* A partition (before PostgreSQL 17) or a child may have one of its own. */
-	SELECT 80, format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY IF EXISTS', c.member, c.attname)
-	FROM c WHERE c.has_identity AND c.member <> c.root
+	SELECT 80, format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', c.member, c.attname)
+	FROM c
+	WHERE c.has_identity AND c.member <> c.root
+		AND snowflake_migrate_internal.adopt_has_own_identity(c.member, c.attnum)
 	UNION ALL
 	SELECT 81, format('ALTER TABLE %s %sALTER COLUMN %I SET DEFAULT %s', c.root,
 					  CASE WHEN c.has_identity THEN format('ALTER COLUMN %I DROP IDENTITY, ', c.attname) END,

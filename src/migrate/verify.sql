@@ -274,7 +274,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_source(jsonb)
 CREATE FUNCTION snowflake_migrate_internal.differing_items(former text, given text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT string_agg(coalesce(n.item, 'no ' || f.item), ', ')
+	SELECT string_agg(coalesce(n.item, 'no ' || f.item), ', ' ORDER BY coalesce(n.item, f.item))
 	FROM unnest(string_to_array(given, ', ')) AS n (item)
 		FULL JOIN unnest(string_to_array(former, ', ')) AS f (item) ON f.item = n.item
 	WHERE f.item IS NULL OR n.item IS NULL
