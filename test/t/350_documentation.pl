@@ -81,6 +81,40 @@ sub registry
 	});
 }
 
+# With pgEdge's extension, as far as the catalogs tell: its function names the symbol that this library has, too.
+sub theirs
+{
+	my ($name) = @_;
+	my $server = server('pgedge', sub { started('pgedge', 'snowflake.node_id' => 5, 'snowflake.layout' => 'pgedge') });
+
+	return database($server, $name, q{
+		CREATE SCHEMA snowflake;
+		CREATE SEQUENCE snowflake.id_seq;
+		CREATE FUNCTION snowflake.nextval(regclass = 'snowflake.id_seq'::regclass) RETURNS bigint
+			AS '$libdir/snowflake', 'snowflake_nextval' LANGUAGE C;
+		WITH made AS (
+			INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+			SELECT pg_nextoid('pg_extension', 'oid', 'pg_extension_oid_index'), 'snowflake', 10,
+				'snowflake'::regnamespace, false, '2.4' RETURNING oid)
+		INSERT INTO pg_depend
+		SELECT 'pg_extension'::regclass, oid, 0, 'pg_namespace'::regclass, 'snowflake'::regnamespace, 0, 'n' FROM made;
+		ALTER EXTENSION snowflake ADD FUNCTION snowflake.nextval(regclass);
+		ALTER EXTENSION snowflake ADD SEQUENCE snowflake.id_seq;
+		CREATE SEQUENCE orders_id_seq;
+		CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake.nextval('orders_id_seq'), customer int);
+		INSERT INTO orders VALUES (150000000000020481, 1)});
+}
+
+# A writer of pgEdge's database: its ids ascend, whatever default makes them.
+sub writes
+{
+	my ($database) = @_;
+	my $newest = $servers{pgedge}->safe_psql($database, 'SELECT max(id) FROM orders');
+	my $id = $servers{pgedge}->safe_psql($database, 'INSERT INTO orders (customer) VALUES (2) RETURNING id');
+
+	return cmp_ok($id, '>', $newest, "doc/coming-over.md: writers of $database go on");
+}
+
 # What blocks need besides: each says on which server and in which database its block runs, and, where "stays" follows,
 # all later ones of the page, too.
 my %setups = (
@@ -235,6 +269,26 @@ my %setups = (
 		$main->safe_psql('game', 'CREATE ROLE support');
 		return [ $main, 'game' ];
 	},
+	php => sub {
+		my $server = server('php', sub { started('php', 'snowflake.node_id' => 103,
+			'snowflake.layout' => 'twitter epoch:1508945092000') });
+		my $place = database($server, 'php', "CREATE EXTENSION snowflake;
+			CREATE TABLE messages (id bigint PRIMARY KEY, body text);
+			INSERT INTO messages VALUES (840325906039058434, 'made by the application')");
+
+		return [ @$place, 'stays' ];
+	},
+	theirs => sub { return theirs('shop') },
+	still_theirs => sub { return [ $servers{pgedge}, 'shop' ] },
+	ours => sub {
+		writes('shop');
+		return [ $servers{pgedge}, 'shop' ];
+	},
+	still_ours => sub {
+		writes('shop');
+		return [ $servers{pgedge}, 'shop' ];
+	},
+	left_out => sub { return theirs('left_out') },
 	letters_deleted => sub {
 		return database($main, 'game', q{DELETE FROM mail WHERE subject LIKE 'You are called %'});
 	},
@@ -242,6 +296,14 @@ my %setups = (
 
 # What must hold after a block with a setup.
 my %afterwards = (
+	theirs => sub { return writes('shop') },
+	ours => sub { return writes('shop') },
+	still_ours => sub { return writes('shop') },
+	left_out => sub {
+		$servers{pgedge}->safe_psql('left_out', 'BEGIN; ALTER EXTENSION snowflake DROP FUNCTION snowflake.nextval(regclass);
+			ALTER EXTENSION snowflake DROP SEQUENCE snowflake.id_seq; DROP EXTENSION snowflake; COMMIT');
+		return writes('left_out');
+	},
 	support => sub {
 		is($main->safe_psql('game', 'SET ROLE support; SELECT count(*) > 0 FROM snowflake_migrate.map WHERE run = 5'),
 			't', 'doc/merging.md: the role "support" reads the map');
