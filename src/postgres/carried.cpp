@@ -60,6 +60,7 @@ enum class Doubt
 	none,
 	restored_above,				/* ids of a dump lie above those that can be made now */
 	upgrade_lost_limit,			/* pg_upgrade has left no limit */
+	left_is_gone,				/* nothing could tell the next pg_upgrade who made ids here */
 };
 
 struct Finding
@@ -71,10 +72,13 @@ struct Finding
 
 ExecutorStart_hook_type previous_executor_start;
 
-/* The relation whose new rows are to be seen; and whether nothing was said of it since this session looked. */
-Oid			watched_relation = InvalidOid;
+/* The relations whose new rows are to be seen; and whether nothing was said of them since this session looked. */
+Oid			watched_relations[2] = {InvalidOid, InvalidOid};
 bool		checked_in = false;
 uint64_t	invalidations = 0;
+
+/* It looked in the transaction that runs: what it saw may be that transaction's own. */
+bool		looked_in_transaction = false;
 
 /*
  * Relations
@@ -371,8 +375,9 @@ look_at_upgraded(Oid oid, bool takes_over)
 	Left		left;
 	ItemPointerData place;
 
-	if (read_left(relation, &left, &place) &&
-		(left.system_identifier != GetSystemIdentifier() || left.limit_us != limit_unknown))
+	if (!read_left(relation, &left, &place))
+		finding.doubt = Doubt::left_is_gone;
+	else if (left.system_identifier != GetSystemIdentifier() || left.limit_us != limit_unknown)
 	{
 		/* pg_createsubscriber gives a server another identifier, too, but leaves it its limit. */
 		if (is_foreign(left) && left.limit_us == limit_unknown && read_limit() == 0)
@@ -437,13 +442,53 @@ executor_start(QueryDesc *query, int flags)
  */
 
 void
-relation_changed(Datum, Oid relation)
+look_again()
 {
-	if (relation != watched_relation && OidIsValid(relation))
-		return;
 	invalidations++;
 	checked_in = false;
 	generator_options_changed = true;
+}
+
+void
+relation_changed(Datum, Oid relation)
+{
+	if (!OidIsValid(relation) || relation == watched_relations[0] || relation == watched_relations[1])
+		look_again();
+}
+
+/* A rolled back DELETE invalidates nothing, and the row that it hid from the look is there again. */
+void
+transaction_taken_back()
+{
+	if (looked_in_transaction)
+		look_again();
+}
+
+void
+transaction_ended(XactEvent event, void *)
+{
+	switch (event)
+	{
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PARALLEL_ABORT:
+		case XACT_EVENT_PREPARE:
+			transaction_taken_back();
+			looked_in_transaction = false;
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+			looked_in_transaction = false;
+			break;
+		default:
+			break;
+	}
+}
+
+void
+subtransaction_ended(SubXactEvent event, SubTransactionId, SubTransactionId, void *)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		transaction_taken_back();
 }
 
 /* Says so once in a session. */
@@ -509,7 +554,8 @@ look(bool takes_over)
 		finding = look_at_upgraded(upgraded, takes_over);
 	if (OidIsValid(restored) && finding.doubt == Doubt::none)
 		finding = look_at_restored(restored, takes_over);
-	watched_relation = restored;
+	watched_relations[0] = restored;
+	watched_relations[1] = upgraded;
 	return finding;
 }
 
@@ -545,6 +591,19 @@ report_lost(const Left &left)
 			 errhint("Call snowflake_advance_past() with the greatest id that was made there.")));
 }
 
+[[noreturn]] void
+report_gone()
+{
+	count_error();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make snowflake ids without the row of \"snowflake_internal.%s\"", upgraded_name),
+			 errdetail("The row tells pg_upgrade which server made ids in this database last."),
+			 errhint("Run REFRESH MATERIALIZED VIEW snowflake_internal.%s. If pg_upgrade ran while the row was not there, "
+					 "call snowflake_advance_past() first, with the greatest id that was made before.",
+					 upgraded_name)));
+}
+
 }  // namespace
 
 bool
@@ -566,13 +625,18 @@ check_in()
 	if (!is_watching)
 	{
 		CacheRegisterRelcacheCallback(relation_changed, Datum{0});
+		RegisterXactCallback(transaction_ended, nullptr);
+		RegisterSubXactCallback(subtransaction_ended, nullptr);
 		is_watching = true;
 	}
+	looked_in_transaction = true;
 	finding = look(true);
 	if (finding.doubt == Doubt::restored_above)
 		report_restored(finding.carried);
 	if (finding.doubt == Doubt::upgrade_lost_limit)
 		report_lost(finding.left);
+	if (finding.doubt == Doubt::left_is_gone)
+		report_gone();
 	checked_in = seen == invalidations;
 }
 
@@ -585,6 +649,8 @@ carried_refusal()
 			return "restored ids lie above";
 		case Doubt::upgrade_lost_limit:
 			return "limit lost by an upgrade";
+		case Doubt::left_is_gone:
+			return "row for upgrades is gone";
 		case Doubt::none:
 			break;
 	}
@@ -650,6 +716,10 @@ snowflake_limit_to_dump(PG_FUNCTION_ARGS)
 /*
  * The trigger BEFORE INSERT of snowflake_internal.restored_limit: raises the limit where
  * the current role may.  Then the row has done what it is for; where not, it stays.
+ *
+ * A superuser trusts what the dump's server said of itself.  A row that a database's owner
+ * had put into the table there is dumped, too: it says that it is not to be trusted, as
+ * this trigger has written, and is not when a superuser restores it.
  */
 PG_FUNCTION_INFO_V1(snowflake_restore_limit);
 Datum
@@ -663,14 +733,18 @@ snowflake_restore_limit(PG_FUNCTION_ARGS)
 
 	Relation	relation = trigger->tg_relation;
 	HeapTuple	tuple = trigger->tg_trigtuple;
-	Carried		carried = {column(relation, tuple, 1), static_cast<uint64_t>(column(relation, tuple, 2)), superuser()};
+	Carried		carried = {column(relation, tuple, 1), static_cast<uint64_t>(column(relation, tuple, 2)), false};
 	int			trusted_column = 3;
-	Datum		trusted = BoolGetDatum(carried.is_trusted);
-	bool		is_null = false;
+	bool		is_null;
+	bool		is_said = DatumGetBool(heap_getattr(tuple, trusted_column, RelationGetDescr(relation), &is_null));
 
-	/* What the table's CHECK is going to refuse. */
-	if (!is_possible(carried))
+	/* A publication has the rows of another server, which are nothing to this one: no dump is restored. */
+	if (IsLogicalWorker())
+		return Datum{0};
+	/* What the table's CHECK and NOT NULL are going to refuse. */
+	if (!is_possible(carried) || is_null)
 		return PointerGetDatum(tuple);
+	carried.is_trusted = is_said && superuser();
 	if (shared() == nullptr ? take_over_without_generator(carried) : take_over_restored(carried))
 		return Datum{0};
 	if (shared() != nullptr)
@@ -681,6 +755,9 @@ snowflake_restore_limit(PG_FUNCTION_ARGS)
 						   time_text(carried.limit_us).text, time_text(server_clock.now_us()).text),
 				 errhint("A superuser's restore moves the server's reserved time by up to a day.")));
 	CacheInvalidateRelcache(relation);
+
+	Datum		trusted = BoolGetDatum(carried.is_trusted);
+
 	return PointerGetDatum(heap_modify_tuple_by_cols(tuple, RelationGetDescr(relation), 1, &trusted_column, &trusted,
 													 &is_null));
 }

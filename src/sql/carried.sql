@@ -18,7 +18,7 @@ COMMENT ON FUNCTION snowflake_internal.upgraded_limit() IS 'the row of the mater
 CREATE TABLE snowflake_internal.restored_limit (
 	limit_us bigint NOT NULL CHECK (limit_us BETWEEN 1 AND 288230376151711744),
 	scale bigint NOT NULL,
-	is_trusted boolean NOT NULL		-- the trigger's: a superuser has restored it
+	is_trusted boolean NOT NULL		-- the dump's server said so of itself, and a superuser has restored it
 );
 /* For DELETE where a publication has all tables. */
 ALTER TABLE snowflake_internal.restored_limit REPLICA IDENTITY FULL;
@@ -38,9 +38,9 @@ ALTER TABLE snowflake_internal.restored_limit ENABLE ALWAYS TRIGGER restore_limi
 
 /* pg_dump puts the condition behind "SELECT limit_us, scale, is_trusted FROM snowflake_internal.restored_limit". */
 SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.restored_limit',
-	'UNION ALL SELECT l.limit_us, l.scale, false FROM snowflake_internal.limit_to_dump() AS l '
+	'UNION ALL SELECT l.limit_us, l.scale, true FROM snowflake_internal.limit_to_dump() AS l '
 	'WHERE l.limit_us OPERATOR(pg_catalog.>) 0 '
-	'UNION ALL SELECT u.limit_us, u.scale, false FROM snowflake_internal.upgraded_limit() AS u '
+	'UNION ALL SELECT u.limit_us, u.scale, true FROM snowflake_internal.upgraded_limit() AS u '
 	'WHERE u.limit_us OPERATOR(pg_catalog.>) 0');
 
 /* One row, which is overwritten in its place.  A materialized view, since no publication FOR ALL TABLES has those. */

@@ -1,0 +1,95 @@
+# The rows by which a database brings reserved time from another server: what the owner of a database puts there holds up
+# that database alone, also after a superuser has dumped and restored it, and nobody by a publication; and nobody makes
+# ids after a look at rows that a rollback has brought back.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Server;
+use Test::More;
+
+my $scratch = $PostgreSQL::Test::Utils::tmp_check;
+my $server = Snowflake::Server->new('server');
+my $refused = qr/ERROR:  cannot make snowflake ids in a database whose restored ids lie above/;
+
+# The row of a database's owner, who says that a superuser did that.
+sub plant
+{
+	my ($database, $ahead) = @_;
+
+	$server->safe_psql($database, qq{SET client_min_messages = error; SET ROLE owner;
+		INSERT INTO snowflake_internal.restored_limit
+		VALUES ((extract(epoch FROM clock_timestamp() + interval '$ahead') * 1000000)::bigint, 0, true)});
+	return;
+}
+
+$server->init(allows_streaming => 'logical');
+$server->configure('max_prepared_transactions' => '2');
+$server->start;
+$server->safe_psql('postgres', $_) foreach 'CREATE ROLE owner LOGIN', 'CREATE DATABASE shop OWNER owner', 'CREATE DATABASE copy OWNER owner',
+	'CREATE DATABASE subscriber', 'CREATE EXTENSION snowflake';
+$server->safe_psql($_, 'CREATE EXTENSION snowflake') foreach qw(shop subscriber);
+$server->take;
+
+# A superuser's dump of such a database, restored by a superuser.
+plant('shop', '23 hours');
+$server->command_ok([ 'pg_dump', '-f', "$scratch/planted.dump", $server->connstr('shop') ], 'dumped');
+$server->safe_psql('copy', slurp_file("$scratch/planted.dump"));
+foreach my $database (qw(shop copy))
+{
+	my (undef, undef, $err) = $server->psql($database, 'SELECT snowflake_nextval()');
+
+	like($err, $refused, "the database of who planted a row makes no ids: $database");
+}
+like($server->take, qr/^\d+$/, 'others do');
+is($server->safe_psql('copy', 'SELECT count(*) FROM snowflake_internal.restored_limit WHERE NOT is_trusted'), 1,
+	'a row that somebody has planted stays what it is');
+
+# A dump of its own is trusted, where a superuser restores it.
+like(slurp_file("$scratch/planted.dump"), qr/^\d+\t0\tf\n\d+\t\d+\tt$/m, 'a dump tells which is which');
+
+# What was looked at in a transaction that is taken back is looked at again: no DELETE that is rolled back invalidates anything.
+my $hide = 'DELETE FROM snowflake_internal.restored_limit; SELECT snowflake_nextval()';
+
+foreach my $try (
+	[ 'ROLLBACK', "BEGIN; $hide; ROLLBACK" ],
+	[ 'ROLLBACK TO', "BEGIN; SAVEPOINT s; $hide; ROLLBACK TO s" ],
+	[ 'ROLLBACK TO, of a savepoint further out', "BEGIN; SAVEPOINT r; SAVEPOINT s; $hide; RELEASE s; ROLLBACK TO r" ],
+	[ 'ROLLBACK PREPARED', "BEGIN; $hide; PREPARE TRANSACTION 'hidden'; ROLLBACK PREPARED 'hidden'" ])
+{
+	my ($what, $statements) = @$try;
+	my (undef, $made, $why) = $server->psql('shop', join("\n", map { "$_;" } split(/; /, $statements), "SELECT 'made: ' || snowflake_nextval()"));
+
+	unlike($made, qr/made:/, "$what: no id");
+	like($why, $refused, "$what: the row is seen again");
+}
+
+# The row for pg_upgrade can be emptied by a mistake; nobody would know of ids that are made then.
+$server->safe_psql('postgres', 'REFRESH MATERIALIZED VIEW snowflake_internal.upgraded_limit WITH NO DATA');
+$server->refuses('SELECT snowflake_nextval()', qr/ERROR:  cannot make snowflake ids without the row of "snowflake_internal.upgraded_limit"/, 'without the row');
+is($server->value('refusal FROM snowflake_stat'), 'row for upgrades is gone', 'without the row: snowflake_stat');
+$server->refuses('REFRESH MATERIALIZED VIEW snowflake_internal.upgraded_limit; SELECT snowflake_nextval();
+	REFRESH MATERIALIZED VIEW snowflake_internal.upgraded_limit WITH NO DATA; SELECT snowflake_nextval()',
+	qr/ERROR:  cannot make snowflake ids without the row/, 'in a session that has made ids');
+$server->safe_psql('postgres', 'REFRESH MATERIALIZED VIEW snowflake_internal.upgraded_limit');
+like($server->take, qr/^\d+$/, 'with the row');
+is($server->value('system_identifier = (SELECT system_identifier FROM pg_control_system()) FROM snowflake_internal.upgraded_limit'), 't',
+	'which has this server again');
+
+# A publication of all tables has these rows, too; a subscription is a superuser's.
+$server->safe_psql('shop', 'DELETE FROM snowflake_internal.restored_limit');
+plant('shop', '50 years');
+$server->safe_psql('shop', 'CREATE PUBLICATION everything FOR ALL TABLES');
+$server->safe_psql('shop', q{SELECT pg_create_logical_replication_slot('everything', 'pgoutput')});
+$server->safe_psql('subscriber', sprintf(q{CREATE SUBSCRIPTION everything CONNECTION '%s' PUBLICATION everything
+	WITH (create_slot = false, slot_name = 'everything')}, $server->connstr('shop') =~ s/'/''/gr));
+$server->poll_query_until('subscriber', q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel})
+  or die 'the subscriber does not copy';
+plant('shop', '23 hours');
+$server->wait_for_catchup('everything');
+is($server->safe_psql('subscriber', 'SELECT count(*) FROM snowflake_internal.restored_limit'), 0, 'a subscriber has no rows of its publisher');
+like($server->safe_psql('subscriber', 'SELECT snowflake_nextval()'), qr/^\d+$/, 'a subscriber makes ids');
+like($server->take, qr/^\d+$/, 'and its server');
+$server->safe_psql('subscriber', 'DROP SUBSCRIPTION everything');
+done_testing();
