@@ -599,8 +599,8 @@ report_gone()
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("cannot make snowflake ids without the row of \"snowflake_internal.%s\"", upgraded_name),
 			 errdetail("The row tells pg_upgrade which server made ids in this database last."),
-			 errhint("Run REFRESH MATERIALIZED VIEW snowflake_internal.%s. If pg_upgrade ran while the row was not there, "
-					 "call snowflake_advance_past() first, with the greatest id that was made before.",
+			 errhint("Run REFRESH MATERIALIZED VIEW snowflake_internal.%s. If pg_upgrade ran while the row was not "
+					 "there, call snowflake_advance_past() first, with the greatest id that was made before.",
 					 upgraded_name)));
 }
 
@@ -744,7 +744,9 @@ snowflake_restore_limit(PG_FUNCTION_ARGS)
 	/* What the table's CHECK and NOT NULL are going to refuse. */
 	if (!is_possible(carried) || is_null)
 		return PointerGetDatum(tuple);
-	carried.is_trusted = is_said && superuser();
+	/* A time that is too far ahead now must not move the limit, all of a sudden, by the next day's first id here. */
+	carried.is_trusted = is_said && superuser() &&
+		carried.limit_us <= wall_clock_ns() / ns_per_us + furthest_advance_us;
 	if (shared() == nullptr ? take_over_without_generator(carried) : take_over_restored(carried))
 		return Datum{0};
 	if (shared() != nullptr)

@@ -24,8 +24,8 @@ CREATE TABLE snowflake_internal.restored_limit (
 ALTER TABLE snowflake_internal.restored_limit REPLICA IDENTITY FULL;
 COMMENT ON TABLE snowflake_internal.restored_limit IS
 	'up to where ids of a restored dump reach, Unix microseconds, where the server''s limit could not be raised';
-/* Who restores a database of one's own need not be a superuser.  What such a row may do, the trigger decides. */
-GRANT INSERT ON snowflake_internal.restored_limit TO pg_database_owner;
+/* Who dumps and restores a database of one's own need not be a superuser.  What a row may do, the trigger decides. */
+GRANT SELECT, INSERT ON snowflake_internal.restored_limit TO pg_database_owner;
 
 CREATE FUNCTION snowflake_internal.restore_limit() RETURNS trigger
 AS 'MODULE_PATHNAME', 'snowflake_restore_limit' LANGUAGE C VOLATILE;

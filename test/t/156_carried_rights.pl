@@ -49,6 +49,17 @@ is($server->safe_psql('copy', 'SELECT count(*) FROM snowflake_internal.restored_
 # A dump of its own is trusted, where a superuser restores it.
 like(slurp_file("$scratch/planted.dump"), qr/^\d+\t0\tf\n\d+\t\d+\tt$/m, 'a dump tells which is which');
 
+# The owner's own dump, of all but a registry's tables.
+$server->command_ok([ 'pg_dump', '--exclude-table-data=snowflake_internal.registry_*', '-f', "$scratch/own.dump", $server->connstr('shop') . ' user=owner' ],
+	'dumped by the owner of the database');
+like(slurp_file("$scratch/own.dump"), qr/^\d+\t0\tf\n\d+\t\d+\tt$/m, 'which has the limit, too');
+
+# A time that is refused now, as it lies more than a day ahead, does not move the server's limit when it lies less ahead.
+$server->safe_psql('copy', q{SET client_min_messages = error; DELETE FROM snowflake_internal.restored_limit;
+	INSERT INTO snowflake_internal.restored_limit
+	SELECT (extract(epoch FROM clock_timestamp() + ahead * interval '1 hour') * 1000000)::bigint, 0, true FROM unnest('{25, 100}'::int[]) AS ahead});
+is($server->safe_psql('copy', 'SELECT count(*) FROM snowflake_internal.restored_limit WHERE NOT is_trusted'), 2, 'more than a day ahead');
+
 # What was looked at in a transaction that is taken back is looked at again: no DELETE that is rolled back invalidates anything.
 my $hide = 'DELETE FROM snowflake_internal.restored_limit; SELECT snowflake_nextval()';
 
