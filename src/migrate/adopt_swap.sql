@@ -2,7 +2,8 @@
  * What the statements of snowflake_migrate.adopt_plan() call: a short statement that is tried until it gets its locks,
  * a column that is filled, and the swap.  Each commits as it goes on, and can be called again.
  *
- * Procedures that commit have no SET clause: each transaction begins with begin_adopting().
+ * Procedures that commit have no SET clause: each transaction begins with begin_adopting(), and is READ COMMITTED, as
+ * what was changed while a lock was waited for must be seen, whatever default_transaction_isolation says.
  */
 
 /*
@@ -127,6 +128,8 @@ AS $$
 DECLARE
 	attempt pg_catalog.int4 := 0;
 BEGIN
+	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	PERFORM snowflake_migrate_internal.adopt_check_times(lock_timeout, attempts);
 	LOOP
 		PERFORM snowflake_migrate_internal.begin_adopting();
@@ -138,10 +141,12 @@ BEGIN
 		END IF;
 		EXIT WHEN snowflake_migrate_internal.adopt_execute(statement, lock_timeout);
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		PERFORM snowflake_migrate_internal.begin_adopting();
 		attempt := attempt + 1;
 		PERFORM snowflake_migrate_internal.adopt_pause(attempt, attempts, lock_timeout);
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	END LOOP;
 	COMMIT;
 END
@@ -326,6 +331,8 @@ DECLARE
 	batch pg_catalog.record;
 	seconds pg_catalog.float8;
 BEGIN
+	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	PERFORM snowflake_migrate_internal.begin_adopting();
 	total := snowflake_migrate_internal.adopt_fill_check(relation, columns, batch_time, max_rate);
 	LOOP
@@ -342,6 +349,7 @@ BEGIN
 		SELECT b.* INTO batch
 			FROM snowflake_migrate_internal.adopt_fill_blocks(relation, columns, first, size, most) AS b;
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		PERFORM snowflake_migrate_internal.begin_adopting();
 		filled := filled + batch.filled;
 		/* Otherwise, the same blocks may have more. */
@@ -360,6 +368,7 @@ BEGIN
 		SELECT p.* INTO size, most
 			FROM snowflake_migrate_internal.adopt_fill_pace(size, most, batch.filled, seconds, batch_time) AS p;
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	END LOOP;
 	PERFORM snowflake_migrate_internal.adopt_fill_notice(relation, total, total, filled, since);
 	COMMIT;
@@ -809,6 +818,8 @@ DECLARE
 	look pg_catalog.record;
 	locked pg_catalog.interval;
 BEGIN
+	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	PERFORM snowflake_migrate_internal.adopt_check_times(lock_timeout, attempts);
 	LOOP
 		PERFORM snowflake_migrate_internal.begin_adopting();
@@ -823,10 +834,12 @@ BEGIN
 		END IF;
 		SELECT l.* INTO look FROM snowflake_migrate_internal.adopt_swap_look(relations, columns) AS l;
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		PERFORM snowflake_migrate_internal.begin_adopting();
 		locked := snowflake_migrate_internal.adopt_swap_once(
 			look.relations, look.view_locks, look.schemas, look.commands, look.seen, look.fingerprint, lock_timeout);
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		PERFORM snowflake_migrate_internal.begin_adopting();
 		IF locked IS NOT NULL THEN
 			RAISE NOTICE 'the keys are adopted; the tables were locked for % ms',
@@ -836,6 +849,7 @@ BEGIN
 		attempt := attempt + 1;
 		PERFORM snowflake_migrate_internal.adopt_pause(attempt, attempts, lock_timeout);
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	END LOOP;
 	COMMIT;
 END

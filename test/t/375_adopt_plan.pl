@@ -352,6 +352,36 @@ is_deeply(\@others, [ sort map { "    $_" } 'id bigint DEFAULT public.snowflake_
 	'account bigint NOT NULL', '"order" bigint', 'one bigint NOT NULL', 'other bigint NOT NULL' ], 'only columns have changed')
   or diag(join "\n", @others);
 
+# What another adds while the swap waits for its lock is not lost, whatever transactions are by default.
+{
+	my $add = sub {
+		my ($isolation) = @_;
+
+		sql("CREATE TABLE later (id serial PRIMARY KEY, n int); INSERT INTO later (n) SELECT generate_series(1, 100)");
+		local $ENV{PGOPTIONS} = "-c default_transaction_isolation=$isolation";
+		my @steps = split /\0/, sql(q{\pset recordsep_zero on} . "\nSELECT statement FROM snowflake_migrate.adopt_plan('{later}') ORDER BY step");
+		my $swap = pop @steps;
+
+		sql($_) foreach @steps;
+
+		my $holder = hold('CREATE INDEX added ON game.later (id, n)');
+		my ($run, $err) = (undef, '');
+
+		$run = IPC::Run::start([ keeper(), '-c', q{SET application_name = 'plan'}, '-c', $swap =~ s/\)$/, '60 s')/r ], '<', '/dev/null', '>', '/dev/null', '2>', \$err);
+		wait_for_plan(q{wait_event_type = 'Lock'});
+		$holder->query_safe('COMMIT');
+		$holder->quit;
+		$run->finish;
+		like($err, qr/the new columns are not ready.*snowflake_new_added/s, "$isolation: the swap sees an index that was added while it waited");
+		@steps = split /\0/, sql(q{\pset recordsep_zero on} . "\nSELECT statement FROM snowflake_migrate.adopt_plan('{later}') ORDER BY step");
+		sql($_) foreach @steps;
+		is(sql(q{SELECT indexdef FROM pg_indexes WHERE indexname = 'added'}), 'CREATE INDEX added ON game.later USING btree (id, n)', "$isolation: it is there");
+		sql('DROP TABLE later');
+	};
+
+	$add->($_) foreach 'read\\ committed', 'repeatable\\ read', 'serializable';
+}
+
 # Dumped and restored, it is the same again.
 $server->safe_psql('postgres', 'CREATE DATABASE restored OWNER keeper');
 my $dump = $server->basedir . '/dump';
