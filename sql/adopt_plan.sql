@@ -244,6 +244,26 @@ SELECT count(*) FROM snowflake_migrate.adopt_plan('{two}');
 SELECT statement FROM snowflake_migrate.adopt_plan('{one,two}') \gexec
 SELECT what FROM pg_temp.seen() WHERE what ~ '^(one|two)\.';
 
+-- what was made for what is dropped, or has another name, goes before the swap
+CREATE TABLE three (id serial PRIMARY KEY);
+CREATE TABLE four (id serial PRIMARY KEY, three int REFERENCES three CONSTRAINT twice REFERENCES three CHECK (three > 0));
+CREATE UNIQUE INDEX three_index ON four (three);
+CREATE INDEX four_index ON four (three, id);
+SELECT statement FROM snowflake_migrate.adopt_plan('{three,four}') WHERE statement !~ 'adopt_swap' \gexec
+ALTER TABLE four DROP CONSTRAINT twice, DROP CONSTRAINT four_three_check;
+DROP INDEX three_index;
+ALTER INDEX four_index RENAME TO renamed;
+SELECT statement, lock FROM snowflake_migrate.adopt_plan('{three,four}');
+SELECT statement FROM snowflake_migrate.adopt_plan('{three,four}') \gexec
+SELECT what FROM pg_temp.seen() WHERE what ~ '(three|four)' AND what !~ 'SEQUENCE';
+
+-- the trigger of a column of that name calls a function that is not the plan's: it stays
+CREATE TABLE odd_one (id serial PRIMARY KEY, snowflake_new_id bigint);
+CREATE TRIGGER "~snowflake_new_id" BEFORE INSERT ON odd_one FOR EACH ROW EXECUTE FUNCTION nothing();
+SELECT statement FROM snowflake_migrate.adopt_undo_plan('{odd_one}') \gexec
+SELECT 'nothing()'::regprocedure;
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'odd_one'::regclass;
+
 -- a superuser's plan of another role's table
 CREATE ROLE plan_owner LOGIN;
 GRANT CREATE, USAGE ON SCHEMA plan TO plan_owner;
@@ -263,6 +283,16 @@ CREATE TRIGGER changed_note BEFORE UPDATE OF id ON theirs FOR EACH ROW EXECUTE F
 \c - plan_owner
 SELECT * FROM snowflake_migrate.adopt_plan('{plan.theirs}');
 DROP TRIGGER changed ON plan.theirs;
+ALTER TABLE plan.theirs ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT * FROM snowflake_migrate.adopt_plan('{plan.theirs}');
+ALTER TABLE plan.theirs NO FORCE ROW LEVEL SECURITY;
+\c - :superuser
+REVOKE CREATE ON SCHEMA plan FROM plan_owner;
+\c - plan_owner
+SELECT * FROM snowflake_migrate.adopt_plan('{plan.theirs}');
+\c - :superuser
+GRANT CREATE ON SCHEMA plan TO plan_owner;
+\c - plan_owner
 SELECT left(statement, 40) AS statement FROM snowflake_migrate.adopt_plan('{plan.theirs}');
 \c - :superuser
 SET client_min_messages = warning;

@@ -29,6 +29,15 @@ AS $$ SELECT CASE WHEN strpos(item, tag) = 0 THEN tag || item || tag ELSE quote_
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_quoted(text, text)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: a text as a literal';
 
+/* The function of a shadow's trigger, or null: whoever owns the table could put another's function there, too. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_own_function(function oid) RETURNS regprocedure
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT p.oid::regprocedure FROM pg_proc AS p WHERE p.oid = function AND starts_with(p.proname, 'snowflake_new_')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_own_function(oid)
+	IS 'for snowflake_migrate.adopt_plan()''s own use: the function of a shadow''s trigger';
+
 /* The columns that are widened, each with its shadow and what there is of it: null where there is none. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_shadows(
 	tables regclass[],
@@ -53,6 +62,7 @@ AS $$
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_shadow_name(c.attname)) AS n (shadow)
 		LEFT JOIN pg_attribute AS s ON s.attrelid = c.member AND s.attname = n.shadow AND NOT s.attisdropped
 		LEFT JOIN pg_trigger AS t ON t.tgrelid = c.member AND t.tgname = '~' || n.shadow AND t.tgenabled = 'A'
+			AND snowflake_migrate_internal.adopt_own_function(t.tgfoid) IS NOT NULL
 		LEFT JOIN pg_constraint AS k ON k.conrelid = c.member AND k.conname = '~' || n.shadow AND k.contype = 'c'
 	WHERE c.widened
 $$;
@@ -383,6 +393,49 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_shadow_steps(regclass[], name[])
 	IS 'for snowflake_migrate.adopt_plan()''s own use: what makes the shadows';
 
+/*
+ * Indexes and constraints over the shadows that have the plan's names; those among them that nothing is made for
+ * are left of what was dropped or renamed since: they would stay, under these names, after the swap.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_leftovers(
+	tables regclass[],
+	columns name[],
+	OUT relation regclass,
+	OUT referenced regclass,
+	OUT column_relation regclass,
+	OUT column_name name,
+	OUT is_index boolean,
+	OUT objid oid,
+	OUT name name) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH s AS MATERIALIZED (
+		SELECT s.* FROM snowflake_migrate_internal.adopt_shadows(tables, columns) AS s
+		WHERE s.trigger_function IS NOT NULL AND s.shadow_attnum IS NOT NULL
+	)
+	SELECT k.conrelid::regclass, f.oid::regclass, w.relation, w.attname, false, k.oid, k.conname
+	FROM pg_constraint AS k
+		CROSS JOIN LATERAL (
+			SELECT s.relation, s.attname FROM s
+			WHERE (s.relation = k.conrelid AND s.shadow_attnum = ANY (k.conkey))
+				OR (s.relation = k.confrelid AND s.shadow_attnum = ANY (k.confkey))
+			ORDER BY s.relation = k.conrelid DESC, s.attnum
+			LIMIT 1) AS w
+		LEFT JOIN pg_class AS f ON f.oid = k.confrelid AND f.oid <> k.conrelid
+	WHERE k.contype IN ('c', 'f') AND k.conparentid = 0 AND starts_with(k.conname, 'snowflake_new_')
+		AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.adopt_foreign_keys(tables, columns) AS f
+						WHERE f.new_oid = k.oid)
+	UNION ALL
+	SELECT DISTINCT s.relation, NULL::regclass, NULL::regclass, NULL::name, true, x.oid, x.relname
+	FROM s
+		JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+			AND d.refobjid = s.relation AND d.refobjsubid = s.shadow_attnum
+		JOIN pg_index AS i ON i.indexrelid = d.objid
+		JOIN pg_class AS x ON x.oid = i.indexrelid AND starts_with(x.relname, 'snowflake_new_')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_leftovers(regclass[], name[])
+	IS 'for snowflake_migrate.adopt_plan()''s own use: indexes and constraints over the shadows';
+
 /* What makes indexes and CHECKs over the shadows.  An index that a cancel left invalid, or another, is dropped. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_part_steps(
 	tables regclass[],
@@ -395,11 +448,27 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_part_steps(
 	OUT why text) RETURNS SETOF record
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH p AS MATERIALIZED (
-		SELECT p.*, 2 * row_number() OVER (PARTITION BY p.relation ORDER BY p.objid)::int AS n
-		FROM snowflake_migrate_internal.adopt_parts(tables, columns) AS p
-		WHERE p.is_valid IS NOT TRUE
+	WITH a AS MATERIALIZED (
+		SELECT a.* FROM snowflake_migrate_internal.adopt_parts(tables, columns) AS a
+	),
+	p AS MATERIALIZED (
+		SELECT a.*, 2 * row_number() OVER (PARTITION BY a.relation ORDER BY a.objid)::int AS n
+		FROM a WHERE a.is_valid IS NOT TRUE
 	)
+	SELECT 0, l.relation, 1,
+		snowflake_migrate_internal.adopt_call(format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I', l.relation, l.name),
+											  l.column_relation, l.column_name),
+		format('ACCESS EXCLUSIVE on %s', concat_ws(' and ', l.relation, l.referenced)),
+		'only the catalogs change; what it was made for is not there any more'
+	FROM snowflake_migrate_internal.adopt_leftovers(tables, columns) AS l
+	WHERE NOT l.is_index AND l.objid NOT IN (SELECT a.new_oid FROM a WHERE a.new_oid IS NOT NULL)
+	UNION ALL
+	SELECT 1, l.relation, 2, format('DROP INDEX CONCURRENTLY IF EXISTS %s', l.objid::regclass),
+		format('SHARE UPDATE EXCLUSIVE on %s', l.relation),
+		'reads and writes go on; what it was made for is not there any more'
+	FROM snowflake_migrate_internal.adopt_leftovers(tables, columns) AS l
+	WHERE l.is_index AND l.objid NOT IN (SELECT a.new_oid FROM a WHERE a.new_oid IS NOT NULL)
+	UNION ALL
 	SELECT 4, p.relation, p.n, format('DROP INDEX CONCURRENTLY IF EXISTS %s', p.new_oid::regclass),
 		format('SHARE UPDATE EXCLUSIVE on %s', p.relation),
 		'reads and writes go on; what was broken off left it, and it is built again'
@@ -410,6 +479,8 @@ AS $$
 			   p.new_name, p.relation, p.definition),
 		format('SHARE UPDATE EXCLUSIVE on %s', p.relation),
 		format('reads and writes go on while it is built; it takes the place of %I', p.name)
+			|| CASE WHEN p.is_unique THEN
+				'; until the swap, an INSERT ... ON CONFLICT may fail where another inserts the same key' ELSE '' END
 	FROM p WHERE p.is_index
 	UNION ALL
 	SELECT 5, p.relation, p.n,
@@ -582,7 +653,8 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_undo_steps(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH shadow AS MATERIALIZED (
-		SELECT c.member, a.attnum, a.attname, t.tgname, t.tgfoid::regprocedure AS function
+		SELECT c.member, a.attnum, a.attname, t.tgname,
+			snowflake_migrate_internal.adopt_own_function(t.tgfoid) AS function
 		FROM (SELECT DISTINCT c.member FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c) AS c
 			JOIN pg_attribute AS a ON a.attrelid = c.member AND NOT a.attisdropped
 			/* Made with it: a column of that name without the trigger is somebody else's. */
@@ -601,8 +673,8 @@ AS $$
 	UNION ALL
 	SELECT 2,
 		format('CALL snowflake_migrate.adopt_step(%s)', snowflake_migrate_internal.adopt_quoted(
-			string_agg(format(E'\nDROP TRIGGER IF EXISTS %I ON %s;\nDROP FUNCTION IF EXISTS %s;',
-							  s.tgname, s.member, s.function), '' ORDER BY s.attnum)
+			string_agg(format(E'\nDROP TRIGGER IF EXISTS %I ON %s;', s.tgname, s.member)
+						|| coalesce(E'\nDROP FUNCTION IF EXISTS ' || s.function::text || ';', ''), '' ORDER BY s.attnum)
 				|| format(E'\nALTER TABLE %s ', s.member)
 				|| string_agg(format('DROP COLUMN IF EXISTS %I', s.attname), ', ' ORDER BY s.attnum) || E';\n',
 			'$step$')),

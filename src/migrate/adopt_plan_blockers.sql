@@ -31,6 +31,17 @@ AS $$
 	FROM t CROSS JOIN snowflake_internal.strongest_role() AS r
 	WHERE r.is_superuser AND t.relowner = ANY (snowflake_internal.other_roles())
 	UNION ALL
+	SELECT t.name, format('GRANT CREATE ON SCHEMA %I TO %I;', n.nspname, current_user),
+		format('role %I may not create in schema %I, where the trigger''s function and the indexes are', current_user,
+			   n.nspname)
+	FROM t JOIN pg_namespace AS n ON n.oid = t.relnamespace
+	WHERE NOT has_schema_privilege(n.oid, 'CREATE')
+	UNION ALL
+	SELECT t.name, format('before: ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', t.name),
+		format('its policies hold for role %I, too, which could not fill rows that they hide', current_user)
+	FROM t
+	WHERE row_security_active(t.oid)
+	UNION ALL
 	SELECT s.relation, 'rename it before', format('column %I has the name that the plan has for a new one', s.shadow)
 	FROM s JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attnum = s.shadow_attnum
 	WHERE format_type(a.atttypid, a.atttypmod) <> s.new_type OR a.atthasdef OR a.attidentity <> ''
