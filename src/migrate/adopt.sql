@@ -350,8 +350,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_lock(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: locks the tables that it changes';
 
 /*
- * Does a column have an identity of its own?  ALTER TABLE of the root leaves the one that a partition (before PostgreSQL
- * 17) or a child has.
+ * Does a column have an identity of its own?  ALTER TABLE of the root leaves the one that a partition (before
+ * PostgreSQL 17) or a child has.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_has_own_identity(relation regclass, attnum smallint) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
