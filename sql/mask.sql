@@ -32,7 +32,7 @@ SELECT length(key), id, snowflake_mask(id, key) = masked AS masked, snowflake_un
 SELECT count(DISTINCT snowflake_mask(id, '\x000102030405060708090a0b0c0d0e0f')) AS distinct,
 	bool_and(snowflake_unmask(snowflake_mask(id, '\x000102030405060708090a0b0c0d0e0f'), '\x000102030405060708090a0b0c0d0e0f') = id) AS back,
 	min(snowflake_mask(id, '\x000102030405060708090a0b0c0d0e0f')) >= 0 AS positive,
-	abs(corr(id, snowflake_mask(id, '\x000102030405060708090a0b0c0d0e0f'))) < 0.1 AS in_no_order
+	abs(corr(id - 2124085317031325697, snowflake_mask(id, '\x000102030405060708090a0b0c0d0e0f'))) < 0.1 AS in_no_order
 FROM generate_series(2124085317031325697, 2124085317031325697 + 1999) AS id;
 -- another key, another permutation; a longer key is another key
 SELECT count(*) FROM generate_series(1, 100) AS id
