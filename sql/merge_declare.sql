@@ -20,10 +20,10 @@ CREATE SEQUENCE world.numbers;
 --
 SELECT snowflake_migrate.declare_table('world.players', 'match', '{name}', '{duplicates,differences}');
 SELECT snowflake_migrate.declare_table('world."Mail"', 'copy', ignored_columns => '{any,"thing"}');
-SELECT * FROM snowflake_migrate.declared_tables ORDER BY relation;
+SELECT relation, mode, key, accept, ignored_columns FROM snowflake_migrate.declared_tables ORDER BY relation;
 -- another time, in place of the first
 SELECT snowflake_migrate.declare_table('world.players', 'same_id');
-SELECT * FROM snowflake_migrate.declared_tables WHERE relation = 'world.players'::regclass;
+SELECT relation, mode, key, accept, ignored_columns FROM snowflake_migrate.declared_tables WHERE relation = 'world.players'::regclass;
 DELETE FROM snowflake_migrate.declared_tables;
 
 SELECT snowflake_migrate.declare_table(NULL, 'copy');

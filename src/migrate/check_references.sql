@@ -85,6 +85,48 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
 
+/* Conditions on the rows that come: that can't be evaluated in a source, or in a table without a key. */
+CREATE FUNCTION snowflake_migrate_internal.check_only(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	can_map boolean := true;
+	t record;
+BEGIN
+	FOR t IN
+		SELECT s.source, s.source_relation, p.relation, p.kind, p.condition
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = s.no
+		WHERE p.condition IS NOT NULL AND snowflake_migrate_internal.can_read(s.source_relation)
+	LOOP
+		IF t.kind = 'none' THEN
+			can_map := false;
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, 'only',
+				'the table has no key by which the rows that stay behind could be known',
+				advice => 'Give the table a primary key, or put a view that leaves the rows out in its place.');
+			CONTINUE;
+		END IF;
+		BEGIN
+			EXECUTE snowflake_migrate_internal.fill(
+				'SELECT FROM {source} AS {"name"} WHERE ({condition}) IS NOT TRUE LIMIT 0', jsonb_build_object(
+					'name', (SELECT c.relname FROM pg_class AS c WHERE c.oid = t.relation),
+					'condition', t.condition,
+					'source', snowflake_migrate_internal.only(t.source_relation)));
+		EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
+			can_map := false;
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', t.source, t.relation::text, 'only',
+				'the condition on the rows that come cannot be evaluated: ' || SQLERRM,
+				advice => 'Declare the table with snowflake_migrate.declare_table() again, '
+					'or give a view of the source that has what the condition needs.');
+		END;
+	END LOOP;
+	RETURN can_map;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_only(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions on rows';
+
 /*
  * Whether an equal key of a table outside of the target is the same row for all sources: nobody's default makes such
  * keys, it is declared, or the source's own foreign key leads to the very same table.
@@ -212,9 +254,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_target(bigint)
 CREATE FUNCTION snowflake_migrate_internal.check_references(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+DECLARE
+	can_map CONSTANT boolean := snowflake_migrate_internal.check_only(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_foreign_keys(run_);
-	RETURN snowflake_migrate_internal.check_conditions(run_);
+	RETURN snowflake_migrate_internal.check_conditions(run_) AND can_map;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint)

@@ -1,7 +1,7 @@
 /*
- * References that lead nowhere: to a row that the source does not have, or to one that is skipped.  Of the former,
- * the declaration says what becomes.  Of the latter, a row that must refer to it is skipped too, and one that need
- * not loses the reference.
+ * References that lead nowhere: to a row that the source does not have, or to one that is skipped or stays behind.  Of
+ * the former, the declaration says what becomes.  Of the latter, a row that must refer to it is skipped, or stays
+ * behind, too, and one that need not loses the reference.
  *
  * The queries read the rows of one source as rows_parts() gives them: s is the source's row, m its entry in the map,
  * rID the entry that a reference leads to.
@@ -90,7 +90,11 @@ BEGIN
 				'value', format('s.%I', r.name),
 				'elements_of', snowflake_migrate_internal.elements_of(format('s.%I', r.name), b.atttypid),
 				'lost_value', CASE WHEN i.is_plain THEN format('s.%I', r.name) ELSE 'e.id' END,
-				'and_holds', coalesce(' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition), ''),
+				/* Rows that stay behind need not refer to anything. */
+				'and_holds', coalesce(' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition), '')
+					|| i.and_comes,
+				'and_comes', i.and_comes,
+				'must_refer', i.is_plain AND (a.attnotnull OR r.declared AND r.dangling IN ('error', 'skip')),
 				'parent', p.relation::text,
 				'parent_map', snowflake_migrate_internal.relation(run_, 'map_' || r.referenced),
 				'not_null', a.attnotnull AND i.is_plain,
@@ -102,7 +106,9 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = r.referenced
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = r.name
 			JOIN pg_attribute AS b ON b.attrelid = s.relation AND b.attname = r.name AND NOT b.attisdropped
-			CROSS JOIN LATERAL (SELECT r.path IS NULL AND NOT r.elements) AS i (is_plain)
+			CROSS JOIN LATERAL (
+				SELECT r.path IS NULL AND NOT r.elements,
+					CASE t.kind WHEN 'none' THEN '' ELSE ' AND m.action <> ''b''' END) AS i (is_plain, and_comes)
 			CROSS JOIN own
 			CROSS JOIN q
 		WHERE r.run = run_ AND r.no = no_ AND s.source = source_
@@ -130,7 +136,7 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*), min({m.o#::text})
 			FROM {origin}
-			WHERE array_ndims({value}) > 1 OR array_lower({value}, 1) <> 1
+			WHERE (array_ndims({value}) > 1 OR array_lower({value}, 1) <> 1){and_comes}
 		$query$, names) INTO found, example;
 		IF found > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
@@ -141,7 +147,7 @@ BEGIN
 	ELSIF names ->> 'path' LIKE '%keyvalue()%' THEN
 		/* An error where keys would become one. */
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(x.document) FROM (SELECT {becomes} FROM {origin}) AS x (document)
+			SELECT count(x.document) FROM (SELECT {becomes} FROM {origin} WHERE true{and_comes}) AS x (document)
 		$query$, names) INTO found;
 	END IF;
 END
@@ -232,54 +238,96 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_dangling(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: references to rows that the source does not have';
 
-/* Whether any row of a source is skipped, by its map. */
-CREATE FUNCTION snowflake_migrate_internal.any_skipped(map text, source int) RETURNS boolean
+/* Whether anything became of any row of a source, by its map. */
+CREATE FUNCTION snowflake_migrate_internal.has_action(map text, source int, action "char") RETURNS boolean
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	skipped boolean;
+	found boolean;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT EXISTS (SELECT FROM {map} AS m WHERE m.source = {source} AND m.action = 's')
-	$query$, jsonb_build_object('map', map, 'source', source)) INTO skipped;
-	RETURN skipped;
+		SELECT EXISTS (SELECT FROM {map} AS m WHERE m.source = {source} AND m.action = {'action'})
+	$query$, jsonb_build_object('map', map, 'source', source, 'action', action)) INTO found;
+	RETURN found;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.any_skipped(text, int)
-	IS 'for snowflake_migrate.merge()''s own use: whether rows of a source are skipped';
+COMMENT ON FUNCTION snowflake_migrate_internal.has_action(text, int, "char")
+	IS 'for snowflake_migrate.merge()''s own use: whether anything became of rows of a source';
 
-/* Rows that must refer to rows that are skipped.  Returns how many of them are skipped, too. */
-CREATE FUNCTION snowflake_migrate_internal.skip_followers(names jsonb) RETURNS bigint
+/* Whether any table of a run leaves rows behind. */
+CREATE FUNCTION snowflake_migrate_internal.any_condition(run_ bigint) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS t
+				   WHERE t.run = run_ AND t.condition IS NOT NULL)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.any_condition(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: whether tables of a run leave rows behind';
+
+/*
+ * Rows of a query ({gone}: what follows FROM) that are still to be copied stay behind with those that they must refer
+ * to.  Returns how many.
+ */
+CREATE FUNCTION snowflake_migrate_internal.leave_rows(names jsonb, gone text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	done bigint;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		UPDATE {map} AS g
+		SET ({n#}, action) = ROW ({nulls}, 'b')
+		FROM (SELECT DISTINCT {m.o#} FROM {gone} AND m.action NOT IN ('s', 'b')) AS x
+		WHERE g.source = {source} AND ({g.o#}) = ({x.o#})
+	$query$, names || jsonb_build_object('gone', gone));
+	GET DIAGNOSTICS done = ROW_COUNT;
+	RETURN done;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.leave_rows(jsonb, text)
+	IS 'for snowflake_migrate.merge()''s own use: leaves rows behind';
+
+/*
+ * Rows that must refer to rows that are skipped (action s) or stay behind (b).  Returns of how many of them the same
+ * becomes.
+ */
+CREATE FUNCTION snowflake_migrate_internal.follow(names jsonb, action "char") RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	lost CONSTANT text := snowflake_migrate_internal.fill(
-		'{origin} WHERE r{id}.o1 IS NOT NULL AND r{id}.n1 IS NULL', names);
+		'{origin} WHERE r{id}.action = {''action''}', names || jsonb_build_object('action', action));
 	found bigint;
 BEGIN
 	IF names ->> 'kind' <> 'none' THEN
-		RETURN snowflake_migrate_internal.skip_rows(names, names ->> 'column', lost);
+		RETURN CASE action WHEN 's' THEN snowflake_migrate_internal.skip_rows(names, names ->> 'column', lost)
+			ELSE snowflake_migrate_internal.leave_rows(names, lost) END;
 	END IF;
 	EXECUTE 'SELECT count(*) FROM ' || lost INTO found;
 	IF found > 0 THEN
 		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
 			names ->> 'source_name', names ->> 'table', names ->> 'column',
-			format('rows refer to rows of %s that are skipped, and cannot be skipped themselves: '
-				   'their table has no key', names ->> 'parent'),
-			found, NULL, 'Choose another policy.');
+			format(CASE action
+					WHEN 's' THEN 'rows refer to rows of %s that are skipped, and cannot be skipped themselves: '
+						'their table has no key'
+					ELSE 'rows refer to rows of %s that stay behind, and cannot stay behind themselves: '
+						'their table has no key' END, names ->> 'parent'),
+			found, NULL,
+			CASE action WHEN 's' THEN 'Choose another policy.' ELSE 'Give the table a primary key.' END);
 	END IF;
 	RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.skip_followers(jsonb)
-	IS 'for snowflake_migrate.merge()''s own use: rows that must refer to rows that are skipped';
+COMMENT ON FUNCTION snowflake_migrate_internal.follow(jsonb, "char")
+	IS 'for snowflake_migrate.merge()''s own use: rows that must refer to rows that are skipped or stay behind';
 
 /*
- * Rows that refer, by a foreign key, to a skipped row whose key is not renumbered: the values of their columns do not
- * tell.  Returns how many are skipped.
+ * Rows that refer, by a foreign key, to a row that is skipped or stays behind, and whose key is not renumbered: the
+ * values of their columns do not tell.  Returns of how many the same becomes.
  */
-CREATE FUNCTION snowflake_migrate_internal.skip_key_followers(run_ bigint, no_ int, source_ int) RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.follow_keys(run_ bigint, no_ int, source_ int, action "char") RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -289,7 +337,8 @@ DECLARE
 		'source', source_,
 		'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_));
 	fk record;
-	skipped bigint := 0;
+	gone text;
+	followed bigint := 0;
 BEGIN
 	FOR fk IN
 		SELECT c.conname, snowflake_migrate_internal.relation(run_, 'map_' || p.no) AS parent_map,
@@ -309,42 +358,57 @@ BEGIN
 						 FROM unnest(c.confkey) AS k (attnum)
 							JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.attnum)
 	LOOP
-		CONTINUE WHEN NOT snowflake_migrate_internal.any_skipped(fk.parent_map, source_);
-		skipped := skipped + snowflake_migrate_internal.skip_rows(names, fk.conname,
-			snowflake_migrate_internal.fill($query$
-				{origin} JOIN {parent_map} AS f
-					ON f.source = {source} AND f.action = 's' AND ({f.o#}) = ({s.@})
-				WHERE true
-			$query$, to_jsonb(fk) || jsonb_build_object('source', source_)));
+		CONTINUE WHEN NOT snowflake_migrate_internal.has_action(fk.parent_map, source_, action);
+		gone := snowflake_migrate_internal.fill($query$
+			{origin} JOIN {parent_map} AS f
+				ON f.source = {source} AND f.action = {'action'} AND ({f.o#}) = ({s.@})
+			WHERE true
+		$query$, to_jsonb(fk) || jsonb_build_object('source', source_, 'action', action));
+		followed := followed + CASE action WHEN 's' THEN snowflake_migrate_internal.skip_rows(names, fk.conname, gone)
+			ELSE snowflake_migrate_internal.leave_rows(names, gone) END;
 	END LOOP;
-	RETURN skipped;
+	RETURN followed;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.skip_key_followers(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.follow_keys(bigint, int, int, "char")
 	IS 'for snowflake_migrate.merge()''s own use: rows that refer to skipped rows by keys that are not renumbered';
 
-/* The references of one table of one source that lead nowhere.  Returns how many rows are skipped. */
+/*
+ * The references of one table of one source that lead nowhere.  Returns how many rows are skipped, or stay behind: what
+ * these refer to does not matter, so they come first.
+ */
 CREATE FUNCTION snowflake_migrate_internal.dangling(run_ bigint, no_ int, source_ int) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	refs CONSTANT jsonb[] := ARRAY(SELECT r FROM snowflake_migrate_internal.reference_names(run_, no_, source_) AS r);
-	counts CONSTANT bigint[] := snowflake_migrate_internal.count_dangling(refs);
+	counts bigint[];
 	names jsonb;
 	skipped bigint := 0;
 BEGIN
+	IF snowflake_migrate_internal.any_condition(run_) THEN
+		FOREACH names IN ARRAY refs LOOP
+			IF names -> 'must_refer' = 'true'
+				AND snowflake_migrate_internal.has_action(names ->> 'parent_map', source_, 'b') THEN
+				skipped := skipped + snowflake_migrate_internal.follow(names, 'b');
+			END IF;
+		END LOOP;
+		skipped := skipped + snowflake_migrate_internal.follow_keys(run_, no_, source_, 'b');
+	END IF;
+	counts := snowflake_migrate_internal.count_dangling(refs);
 	FOR n IN 1 .. cardinality(refs) LOOP
 		names := refs[n];
 		PERFORM snowflake_migrate_internal.check_form(names);
 		IF counts[n] IS DISTINCT FROM 0 THEN
 			skipped := skipped + snowflake_migrate_internal.find_dangling(names);
 		END IF;
-		IF names -> 'not_null' = 'true' AND snowflake_migrate_internal.any_skipped(names ->> 'parent_map', source_) THEN
-			skipped := skipped + snowflake_migrate_internal.skip_followers(names);
+		IF names -> 'not_null' = 'true'
+			AND snowflake_migrate_internal.has_action(names ->> 'parent_map', source_, 's') THEN
+			skipped := skipped + snowflake_migrate_internal.follow(names, 's');
 		END IF;
 	END LOOP;
-	RETURN skipped + snowflake_migrate_internal.skip_key_followers(run_, no_, source_);
+	RETURN skipped + snowflake_migrate_internal.follow_keys(run_, no_, source_, 's');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.dangling(bigint, int, int)

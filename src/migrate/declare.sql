@@ -12,7 +12,9 @@ CREATE TABLE snowflake_migrate.declared_tables (
 	mode text NOT NULL CHECK (mode IN ('copy', 'match', 'same_id', 'ignore')),
 	key name[],
 	accept text[] NOT NULL DEFAULT '{}' CHECK (accept <@ ARRAY['duplicates', 'differences']),
-	ignored_columns name[] NOT NULL DEFAULT '{}'
+	ignored_columns name[] NOT NULL DEFAULT '{}',
+	condition text,										-- which rows of a source come; null: all
+	declared_by name NOT NULL DEFAULT current_user
 );
 COMMENT ON TABLE snowflake_migrate.declared_tables IS 'declared by snowflake_migrate.declare_table()';
 
@@ -93,22 +95,58 @@ COMMENT ON FUNCTION snowflake_migrate_internal.columns_exist(regclass, name[])
 	IS 'for the declarations of a merge: an error where columns do not exist';
 
 /*
+ * An error where a table can't be asked for this.  To plan the query would run others' code, and to read it, where a
+ * text is taken for a value of a column's type.
+ */
+CREATE FUNCTION snowflake_migrate_internal.try_expression(
+	relation regclass,
+	expression text,
+	condition text DEFAULT 'false') RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', ARRAY(
+		SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
+		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped));
+	EXECUTE format('SELECT %s FROM ONLY %s AS %I WHERE %s', expression, relation,
+				   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation), condition);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.try_expression(regclass, text, text)
+	IS 'for the extension''s own use: an error where an expression can''t be evaluated in a table';
+
+/*
+ * An error where this is no condition on a table's row: in WHERE, PostgreSQL refuses what is about several rows.  One
+ * that is an expression without brackets as well means the same wherever it is put.
+ */
+CREATE FUNCTION snowflake_migrate_internal.try_condition(relation regclass, condition text) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.try_expression(relation, condition);
+	SELECT snowflake_migrate_internal.try_expression(relation, '1', format('(%s) IS TRUE AND false', condition))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.try_condition(regclass, text)
+	IS 'for the declarations of a merge: an error where this is no condition';
+
+/*
  * mode: copy (what is not declared), match, same_id, ignore.  key: the natural key, for match alone.  accept:
  * duplicates (of the natural key), differences (of other columns in matched rows).  ignored_columns: of the sources,
- * which the target lacks.
+ * which the target lacks.  only: SQL over the row's columns, which rows of a source come.
  */
 CREATE FUNCTION snowflake_migrate.declare_table(
 	relation regclass,
 	mode text,
 	key name[] DEFAULT NULL,
 	accept text[] DEFAULT '{}',
-	ignored_columns name[] DEFAULT '{}') RETURNS void
+	ignored_columns name[] DEFAULT '{}',
+	"only" text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 BEGIN
 	IF relation IS NULL OR mode IS NULL OR accept IS NULL OR ignored_columns IS NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the key of a table may be null';
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+			MESSAGE = 'only the key and the condition of a table may be null';
 	ELSIF mode NOT IN ('copy', 'match', 'same_id', 'ignore') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('invalid value for "mode": "%s"', mode),
@@ -123,15 +161,21 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('invalid value for "accept" with mode "%s": "%s"', mode, array_to_string(accept, ', ')),
 			HINT = 'Mode "match" can accept "duplicates" and "differences"; the others accept nothing.';
+	ELSIF "only" IS NOT NULL AND mode = 'ignore' THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'mode "ignore" has no condition', HINT = 'Leave out "only": no row of the table comes.';
 	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, key);
-	INSERT INTO snowflake_migrate.declared_tables AS d VALUES (relation, mode, key, accept, ignored_columns)
+	PERFORM snowflake_migrate_internal.try_condition(relation, "only");
+	INSERT INTO snowflake_migrate.declared_tables AS d
+	VALUES (relation, mode, key, accept, ignored_columns, "only")
 	ON CONFLICT (relation) DO UPDATE
 		SET mode = excluded.mode, key = excluded.key, accept = excluded.accept,
-			ignored_columns = excluded.ignored_columns;
+			ignored_columns = excluded.ignored_columns, condition = excluded.condition,
+			declared_by = excluded.declared_by;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_table(regclass, text, name[], text[], name[])
+COMMENT ON FUNCTION snowflake_migrate.declare_table(regclass, text, name[], text[], name[], text)
 	IS 'declares what a merge does with a table';
 
 /* The filter at the head of a path, up to its closing bracket; null where there is none. */
@@ -218,24 +262,6 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.path(text)
 	IS 'for the declarations of a merge: the steps of a path through a document';
-
-/*
- * An error where a table can't be asked for this.  To plan the query would run others' code, and to read it, where a
- * text is taken for a value of a column's type.
- */
-CREATE FUNCTION snowflake_migrate_internal.try_expression(relation regclass, expression text) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', ARRAY(
-		SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
-		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped));
-	EXECUTE format('SELECT %s FROM ONLY %s AS %I WHERE false', expression, relation,
-				   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation));
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.try_expression(regclass, text)
-	IS 'for the extension''s own use: an error where an expression can''t be evaluated in a table';
 
 /*
  * condition: SQL over the row's columns, for which values this is the reference.  path: where in a jsonb or json

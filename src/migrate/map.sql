@@ -2,9 +2,9 @@
  * The maps of a run: which row of a source becomes which of the target.  All of them are made in one transaction,
  * before the first row is copied, so that everything that would stop the merge is known by then.
  *
- * make_maps() creates the maps, gives the ids (numbering.sql), and goes through the tables, parents first: fill_map()
- * adds keys that are made of others' keys, pass() looks for what clashes and dangles until nothing changes any more
- * (clash.sql, dangling.sql), and finish_map() reports what came of it.
+ * make_maps() creates the maps, enters the rows that stay behind, gives the others ids (numbering.sql), and goes
+ * through the tables, parents first: fill_map() adds keys that are made of others' keys, pass() looks for what clashes
+ * and dangles until nothing changes any more (clash.sql, dangling.sql), and finish_map() reports what came of it.
  */
 
 /* The maps of one table, empty. */
@@ -54,6 +54,66 @@ COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
 
 /*
+ * Enters the rows of one table of one source that stay behind, since its condition does not hold for them, into the
+ * map: no other query asks for it, so that whatever it depends on, as the time does, is asked once.
+ */
+CREATE FUNCTION snowflake_migrate_internal.leave_behind(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || (
+		SELECT jsonb_build_object(
+			'source', source_,
+			'source_table', snowflake_migrate_internal.only(s.relation),
+			'condition', t.condition,
+			'values', (SELECT string_agg(k.value, ', ' ORDER BY k.n)
+					   FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k))
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		WHERE t.run = run_ AND t.no = no_ AND s.source = source_);
+	found bigint;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO {map} ({of_map_no}source, {o#}, action)
+		SELECT {map_no}{source}, {values}, 'b'
+		FROM (SELECT {"name"}.* FROM {source_table} AS {"name"} WHERE ({condition}) IS NOT TRUE) AS s
+	$query$, names);
+	GET DIAGNOSTICS found = ROW_COUNT;
+	IF found > 0 THEN
+		EXECUTE snowflake_migrate_internal.fill('ANALYZE {map}', names);
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', r.sources[source_], names ->> 'table', 'only',
+				'rows stay behind', found)
+			FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.leave_behind(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: enters the rows that stay behind';
+
+/* The rows of one table of one source, as an item after FROM, without those that leave_behind() has entered. */
+CREATE FUNCTION snowflake_migrate_internal.coming_rows(run_ bigint, no_ int, source_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN t.condition IS NULL THEN snowflake_migrate_internal.only(s.relation)
+			ELSE snowflake_migrate_internal.fill($query$(
+				SELECT s.*
+				FROM {source_table} AS s
+				WHERE NOT EXISTS (
+					SELECT FROM {map} AS b WHERE b.source = {source} AND b.action = 'b' AND ({b.o#}) = ({values}))
+			)$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+				'source', source_,
+				'source_table', snowflake_migrate_internal.only(s.relation),
+				'values', (SELECT string_agg(k.value, ', ' ORDER BY k.n)
+						   FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k))) END
+	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.coming_rows(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: the rows of a table of a source that come';
+
+/*
  * The names for the queries about one table of one source whose key is not renumbered; keys is a query for the
  * source's keys o1 .. and what n1 .. becomes of each.
  */
@@ -62,13 +122,19 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 		'source', source_,
-		'keys', format('SELECT %s, %s FROM %s',
+		'keys', format('SELECT %s, %s FROM %s%s',
 			(SELECT string_agg(format('%s AS o%s', k.value, k.n), ', ' ORDER BY k.n)
 			 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
 			(SELECT string_agg(format('%s AS n%s', p.expressions[array_position(p.names, k.name::text)], k.n), ', '
 							   ORDER BY k.n)
 			 FROM unnest(t.key) WITH ORDINALITY AS k (name, n)),
-			p.origin))
+			p.origin,
+			CASE WHEN t.condition IS NULL THEN '' ELSE format(
+				' WHERE NOT EXISTS (SELECT FROM %s AS b WHERE b.source = %s AND b.action = ''b'' AND (%s) = (%s))',
+				snowflake_migrate_internal.relation(run_, 'map_' || no_), source_,
+				snowflake_migrate_internal.key_list('b.o#', t.key),
+				(SELECT string_agg(k.value, ', ' ORDER BY k.n)
+				 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k)) END))
 	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no),
 		snowflake_migrate_internal.rows_parts(run_, no_, source_, false, false) AS p
 	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
@@ -484,7 +550,7 @@ BEGIN
 	/* What a row became may have changed once more since it was put on record. */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE snowflake_migrate.records AS r
-		SET new_key = CASE WHEN m.action <> 's' THEN {m.n#::text} END,
+		SET new_key = CASE WHEN m.action NOT IN ('s', 'b') THEN {m.n#::text} END,
 			policy = CASE m.action WHEN 'k' THEN 'keep_target' ELSE r.policy END
 		FROM {map} AS m
 		WHERE r.run = {run} AND r.relation = {'table'} AND r.source = ({'sources'}::name[])[m.source]
@@ -569,6 +635,53 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_matched(bigint, int, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: rows that are there already';
+
+/*
+ * Adds to the report how many rows of one table of one source stay behind with others, and which of its references that
+ * lead to rows that stay behind become null.
+ */
+CREATE FUNCTION snowflake_migrate_internal.report_behind(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_);
+	source_name CONSTANT name := (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_);
+	found bigint;
+BEGIN
+	IF names ->> 'kind' <> 'none' THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*) FROM {map} AS m WHERE m.source = {source} AND m.action = 'b'
+		$query$, names) INTO found;
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source_name, names ->> 'table', NULL,
+				'rows stay behind to which declared references lead that are not renumbered', found, NULL,
+				'Leave the condition out, or let the table have a key that is renumbered.')
+			WHERE found > 0 AND names ->> 'kind' = 'key' AND EXISTS (
+				SELECT FROM snowflake_migrate.declared_references AS r WHERE r.referenced = (names ->> 'oid')::oid);
+		found := found - coalesce((
+			SELECT f.count FROM snowflake_migrate.report AS f
+			WHERE f.run = run_ AND f.relation = names ->> 'table' AND f.source = source_name AND f.object = 'only'
+				AND f.problem = 'rows stay behind'), 0);
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', source_name, names ->> 'table', 'only',
+				'rows stay behind with rows that they must refer to', found)
+			WHERE found > 0;
+	END IF;
+	FOR names IN
+		SELECT r FROM snowflake_migrate_internal.reference_names(run_, no_, source_) AS r WHERE r -> 'is_plain' = 'true'
+	LOOP
+		CONTINUE WHEN NOT snowflake_migrate_internal.has_action(names ->> 'parent_map', source_, 'b');
+		EXECUTE snowflake_migrate_internal.fill(
+			'SELECT count(*) FROM {origin} WHERE r{id}.action = ''b''{and_comes}', names) INTO found;
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', source_name, names ->> 'table',
+				names ->> 'column', format('references to rows of %s that stay behind become null', names ->> 'parent'),
+				found)
+			WHERE found > 0;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.report_behind(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: reports what stays behind with others';
 
 /* Adds to the report which keys of one table of one source may mean something by themselves: numbers below 1. */
 CREATE FUNCTION snowflake_migrate_internal.find_low_keys(run_ bigint, no_ int, source_ int) RETURNS void
@@ -675,6 +788,9 @@ BEGIN
 	FOR source IN SELECT s.* FROM snowflake_migrate_internal.plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source
 	LOOP
+		IF snowflake_migrate_internal.any_condition(run_) THEN
+			PERFORM snowflake_migrate_internal.report_behind(run_, no_, source.source);
+		END IF;
 		IF plan.mode IN ('match', 'same_id') THEN
 			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source.source);
 		END IF;
@@ -719,10 +835,10 @@ BEGIN
 				'Choose another policy. A suffix may not change the values of the unique index.');
 			EXIT;
 		END IF;
-		/* Of the clashes, only those of the last pass count. */
+		/* Of the clashes, only those of the last pass count; and rows that stay behind may have dangled before. */
 		DELETE FROM snowflake_migrate.report AS f USING snowflake_migrate_internal.plan_tables AS t
 			WHERE t.run = run_ AND t.map_step = step AND f.run = run_ AND f.relation = t.relation::text
-				AND f.severity = 'error' AND f.problem = 'rows clash';
+				AND (f.severity = 'error' AND f.problem = 'rows clash' OR f.problem LIKE 'references to % dangle%');
 		changed := false;
 		FOREACH table_no IN ARRAY filled LOOP
 			changed := snowflake_migrate_internal.pass(run_, table_no) OR changed;
@@ -775,6 +891,10 @@ BEGIN
 	/* These sort and hash whole tables, as CREATE INDEX does. */
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
 	PERFORM snowflake_migrate_internal.create_maps(run_);
+	PERFORM snowflake_migrate_internal.leave_behind(run_, t.no, s.source)
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		WHERE t.run = run_ AND t.condition IS NOT NULL AND t.kind <> 'none';
 	PERFORM snowflake_migrate_internal.number_source(run_, n)
 		FROM (SELECT generate_subscripts(r.sources, 1) FROM snowflake_migrate.runs AS r WHERE r.run = run_) AS s (n);
 

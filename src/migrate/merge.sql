@@ -823,9 +823,10 @@ BEGIN
 				WHEN 'm' THEN 'matched'
 				WHEN 'k' THEN 'kept_target'
 				WHEN 'r' THEN 'kept_source'
-				WHEN 's' THEN 'skipped' END,
+				WHEN 's' THEN 'skipped'
+				WHEN 'b' THEN 'left_behind' END,
 			{old_key},
-			CASE WHEN m.action <> 's' THEN {new_key} END
+			CASE WHEN m.action NOT IN ('s', 'b') THEN {new_key} END
 		FROM {map} AS m
 	$query$, names);
 END

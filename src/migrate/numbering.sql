@@ -80,7 +80,7 @@ AS $$
 				|| snowflake_migrate_internal.names(run_, t.no)
 				|| jsonb_build_object(
 					'no', t.no,
-					'source_table', snowflake_migrate_internal.only(s.relation),
+					'source_table', snowflake_migrate_internal.coming_rows(run_, t.no, source_),
 					'created', c.attname,
 					'early', d.early,
 					'created_at', coalesce('s.' || quote_ident(c.attname), 'NULL') || '::timestamptz',
@@ -176,7 +176,7 @@ BEGIN
 		) AS z
 	$query$, names);
 	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT EXISTS (SELECT FROM {all_maps} AS m WHERE m.source = {source} AND m.n1 IS NULL)
+		SELECT EXISTS (SELECT FROM {all_maps} AS m WHERE m.source = {source} AND m.n1 IS NULL AND m.action = 'c')
 	$query$, names) INTO overflow;
 	IF overflow THEN
 		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', names ->> 'source_name',

@@ -1,8 +1,8 @@
 /*
  * Whose a run is, and what others may do with it.
  *
- * A run executes SQL that its plan has: conditions of references, expressions of policies.  Whoever merges writes the
- * plan and the maps with rights of his own.  So that nobody else runs what he wrote,
+ * A run executes SQL that its plan has: conditions of tables and references, expressions of policies.  Whoever merges
+ * writes the plan and the maps with rights of his own.  So that nobody else runs what he wrote,
  *
  * - a run is continued, proved and taken back by the role that began it (refuse_other);
  * - rows about a run are written by that role alone (own_rows);
@@ -131,11 +131,14 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.set_declared_by() IS 'for the declarations of a merge: who made one';
 
+CREATE TRIGGER declared_by BEFORE INSERT OR UPDATE ON snowflake_migrate.declared_tables
+	FOR EACH ROW EXECUTE FUNCTION snowflake_migrate_internal.set_declared_by();
 CREATE TRIGGER declared_by BEFORE INSERT OR UPDATE ON snowflake_migrate.declared_references
 	FOR EACH ROW EXECUTE FUNCTION snowflake_migrate_internal.set_declared_by();
 CREATE TRIGGER declared_by BEFORE INSERT OR UPDATE ON snowflake_migrate.declared_policies
 	FOR EACH ROW EXECUTE FUNCTION snowflake_migrate_internal.set_declared_by();
 /* Also where session_replication_role is replica, which merging sets. */
+ALTER TABLE snowflake_migrate.declared_tables ENABLE ALWAYS TRIGGER declared_by;
 ALTER TABLE snowflake_migrate.declared_references ENABLE ALWAYS TRIGGER declared_by;
 ALTER TABLE snowflake_migrate.declared_policies ENABLE ALWAYS TRIGGER declared_by;
 

@@ -102,6 +102,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	natural_key name[],
 	accept text[] NOT NULL,
 	ignored_columns name[] NOT NULL,
+	condition text,						-- which rows of a source come; null: all
 	created name,
 	map_step int NOT NULL,				-- tables that refer to each other in a cycle share it
 	copy_step int NOT NULL,				-- likewise, by foreign keys alone
@@ -396,10 +397,12 @@ CREATE FUNCTION snowflake_migrate_internal.target_tables(
 	OUT mode text,
 	OUT natural_key name[],
 	OUT accept text[],
-	OUT ignored_columns name[]) RETURNS SETOF record
+	OUT ignored_columns name[],
+	OUT condition text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT c.oid, coalesce(d.mode, 'copy'), d.key, coalesce(d.accept, '{}'), coalesce(d.ignored_columns, '{}')
+	SELECT c.oid, coalesce(d.mode, 'copy'), d.key, coalesce(d.accept, '{}'), coalesce(d.ignored_columns, '{}'),
+		d.condition
 	FROM pg_class AS c
 		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = ANY (targets)
 		LEFT JOIN snowflake_migrate.declared_tables AS d ON d.relation = c.oid
@@ -538,7 +541,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.number_columns(name[])
 CREATE FUNCTION snowflake_migrate_internal.write_tables(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH numbered (no, relation, mode, kind, key, natural_key, accept, ignored_columns, created,
+	WITH numbered (no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, created,
 				   map_step, copy_step, cyclic) AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY s.copy_step, s.map_step, t.relation::oid), t.relation, t.mode,
 			CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN 'id'
@@ -546,7 +549,7 @@ AS $$
 				ELSE 'none' END,
 			CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN ARRAY[n.name]
 				ELSE coalesce(k.key, array_remove(ARRAY[n.name], NULL)) END,
-			t.natural_key, t.accept, t.ignored_columns, c.column_name, s.map_step, s.copy_step, s.cyclic
+			t.natural_key, t.accept, t.ignored_columns, t.condition, c.column_name, s.map_step, s.copy_step, s.cyclic
 		FROM snowflake_migrate_internal.target_tables(snowflake_migrate_internal.targets_of(run_)) AS t
 			JOIN snowflake_migrate_internal.table_steps(snowflake_migrate_internal.targets_of(run_)) AS s
 				USING (relation)
@@ -564,8 +567,8 @@ AS $$
 		WHERE p.copy_step <> c.copy_step
 	)
 	INSERT INTO snowflake_migrate_internal.plan_tables
-		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, created, map_step, copy_step, cyclic,
-		 parents)
+		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, created, map_step, copy_step,
+		 cyclic, parents)
 	SELECT run_, n.*, ARRAY(SELECT e.no FROM edge AS e WHERE e.copy_step = n.copy_step ORDER BY e.no)
 	FROM numbered AS n
 $$;
@@ -699,6 +702,9 @@ BEGIN
 	PERFORM snowflake_migrate_internal.write_columns(run_);
 	PERFORM snowflake_migrate_internal.write_references(run_);
 	PERFORM snowflake_migrate_internal.write_steps_in_use(run_);
+	PERFORM snowflake_migrate_internal.refuse_declared(d.declared_by, d.relation, 'only')
+		FROM snowflake_migrate.declared_tables AS d JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
+		WHERE t.run = run_ AND d.condition IS NOT NULL;
 	PERFORM snowflake_migrate_internal.refuse_declared(r.declared_by, t.relation, r.name)
 		FROM snowflake_migrate_internal.plan_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)

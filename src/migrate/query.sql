@@ -147,6 +147,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
  *     own, lost  of a target in use (in_use.sql)
  *     nulls      as many as the key has columns
  *     sources    the names of the sources, in their order
+ *     of_map_no  the number of the map, where it is a partition: to be put before other columns of an INSERT and, as
+ *                map_no, of its values
  */
 CREATE FUNCTION snowflake_migrate_internal.names(run_ bigint, no_ int) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -172,6 +174,8 @@ BEGIN
 			'key', t.key,
 			'first_key', t.key[1],
 			'nulls', snowflake_migrate_internal.key_list('NULL', t.key),
+			'of_map_no', CASE t.kind WHEN 'id' THEN 'no, ' ELSE '' END,
+			'map_no', CASE t.kind WHEN 'id' THEN no_ || ', ' ELSE '' END,
 			'sources', r.sources::text)
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate.runs AS r USING (run)

@@ -4,11 +4,13 @@
  *
  * Maps are named map_NO in the run's schema, with the columns source, o1 .. oN (old key), n1 .. nN (new key) and
  * action: c copied, m matched, k the target's row was kept, r the target's row takes the source's values, s skipped (no
- * new key).  What a policy changed is in change_NO: source, o1 .. oN, tries, and the changed columns, null where they
- * stay.  What the target's rows were before is in rank_NO (old and new ranks) and former_NO (rows that took a source's
- * values).  Of a target in use, own_NO has the keys that entries had before they got another row's (source, o1 ..,
- * n1 .., again: the entry has its own key again, and its row is still to be copied), and lost_NO (source, o1 .., name)
- * the columns that became null, since what they referred to was deleted meanwhile.
+ * new key), b stays behind (no new key).  What a policy changed is in change_NO: source, o1 .. oN, tries, and the
+ * changed columns, null where they stay.  What the target's rows were before is in rank_NO (old and new ranks) and
+ * former_NO (rows that took a source's values).
+ *
+ * Of a target in use, own_NO has the keys that entries had before they got another row's (source, o1 .., n1 .., again:
+ * the entry has its own key again, and its row is still to be copied), and lost_NO (source, o1 .., name) the columns
+ * that became null, since what they referred to was deleted meanwhile.
  */
 
 /* A type as it is cast: the base of a domain, and what an array has as elements (of: what kind of type these are). */

@@ -159,7 +159,7 @@ DECLARE
 	high bigint;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT min(m.n1), max(m.n1) FROM {map} AS m WHERE m.source = {source} AND m.action <> 's'
+		SELECT min(m.n1), max(m.n1) FROM {map} AS m WHERE m.source = {source} AND m.action NOT IN ('s', 'b')
 	$query$, names) INTO low, high;
 	RETURN coalesce(format(' AND t.%I BETWEEN %s AND ', names ->> 'first_key', low) || high, '');
 END
@@ -232,7 +232,8 @@ BEGIN
 			count(*) FILTER (WHERE w.action IN ('m', 'k') AND NOT w.is_there) AS gone,
 			count(*) FILTER (WHERE w.is_own AND w.unmapped) AS unmapped,
 			count(*) FILTER (WHERE w.action = 'm' AND w.is_there AND w.other) AS others,
-			min(w.old_key) FILTER (WHERE w.action <> 's' AND NOT w.is_there OR w.is_own AND w.unmapped) AS example
+			min(w.old_key) FILTER (WHERE w.action NOT IN ('s', 'b') AND NOT w.is_there OR w.is_own AND w.unmapped)
+				AS example
 		FROM (
 			SELECT m.action, m.action IN ('c', 'r') AS is_own, t.{"first_key"} IS NOT NULL AS is_there,
 				{m.o#::text} AS old_key, {differs} AS differs, {changed} AS changed, ({unmapped}) AS unmapped,

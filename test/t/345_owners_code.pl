@@ -157,8 +157,8 @@ my %plants = (
 	'built-in function that reads views' => q{CREATE VIEW mallory.seen AS SELECT mallory.deed();
 		ALTER TABLE t ADD CHECK (id IS NULL OR table_to_xml('mallory.seen', true, true, '') IS NOT NULL)},
 	'built-in input function' => q{ALTER TABLE t ADD CHECK (id IS NULL OR domain_in('1', 'mallory.number'::regtype, -1) IS NOT NULL)},
-	'function of the extension that runs queries' => q{ALTER TABLE t ADD CHECK (id IS NULL OR snowflake_migrate_internal.any_skipped(
-		'(SELECT 1 AS source, ''s''::"char" AS action WHERE mallory.deed())', 1) IS NOT NULL)},
+	'function of the extension that runs queries' => q{ALTER TABLE t ADD CHECK (id IS NULL OR snowflake_migrate_internal.has_action(
+		'(SELECT 1 AS source, ''s''::"char" AS action WHERE mallory.deed())', 1, 's') IS NOT NULL)},
 	'cast that a function looks for' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR to_json(color) IS NOT NULL)},
 	'cast in the text of a built-in function' => q{ALTER TABLE t ADD COLUMN color mallory.color DEFAULT 'red', ADD CHECK (id IS NULL OR 'x'::text || color <> '')},
 	'cast that may come, in the text of a built-in function' => q{ALTER TABLE t ADD COLUMN shade mallory.shade DEFAULT 'dark', ADD CHECK (id IS NULL OR quote_literal(shade) <> '')},
