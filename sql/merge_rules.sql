@@ -1,4 +1,4 @@
--- Rules of a merge: which rows come at all.  The examples are in doc/merging.md.
+-- Rules of a merge: which rows come at all, and who keeps a name.  The examples are in doc/merging.md.
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 \set VERBOSITY terse
@@ -126,3 +126,144 @@ DROP SCHEMA ruled, ra, rb CASCADE;
 DROP OWNED BY regress_ruler; DROP ROLE regress_ruler;
 DROP TABLE before; DROP SEQUENCE tosses;
 DELETE FROM snowflake_migrate.declared_tables; DELETE FROM snowflake_migrate.declared_references;
+
+-- who ranks first keeps the name, whichever side it is on
+CREATE SCHEMA ruled; CREATE SCHEMA ra; CREATE SCHEMA rb;
+CREATE TABLE ruled.accounts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), mark text, name varchar(9) CHECK (name !~ ' '), email text, played date, born date,
+	plain text GENERATED ALWAYS AS (lower(name)) STORED, "odd {map} # @ % 'x" int);
+CREATE UNIQUE INDEX accounts_plain ON ruled.accounts (lower(name)); CREATE UNIQUE INDEX accounts_stored ON ruled.accounts (plain);
+CREATE UNIQUE INDEX accounts_email ON ruled.accounts (email);
+CREATE TABLE ruled.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, owner_id bigint NOT NULL REFERENCES ruled.accounts, UNIQUE (owner_id, name));
+CREATE TABLE ruled.seats (no int UNIQUE, holder text, since date, id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE ruled.titles (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), title text UNIQUE, holder text, since date);
+DO $$
+DECLARE s text;
+BEGIN
+	FOREACH s IN ARRAY '{ra,rb}'::text[] LOOP
+		EXECUTE format('CREATE TABLE %1$s.accounts (id serial PRIMARY KEY, mark text, name text, email text, played date, born date, "odd {map} # @ %% ''x" int);
+			CREATE TABLE %1$s.items (id serial PRIMARY KEY, name text, owner_id int NOT NULL);
+			CREATE TABLE %1$s.seats (no int, holder text, since date, id serial PRIMARY KEY);
+			CREATE TABLE %1$s.titles (id serial PRIMARY KEY, title text, holder text, since date)', s);
+	END LOOP;
+END
+$$;
+INSERT INTO ruled.accounts (id, mark, name, email, played, born) VALUES (1, 't1', 'Ann', 't1', '2026-01-01', '2020-01-01'), (2, 't2', 'bob', 'both', '2020-01-01', '2020-01-01'),
+	(3, 't3', 'bob_ruled', 't3', '2020-01-01', '2020-01-01'), (4, 't4', 'cid', 't4', '2026-01-01', '2020-01-01'), (5, 't5', 'dan', 'new', NULL, '2020-01-01'), (6, 't6', 'longname9', 't6', NULL, '2020-01-01'),
+	(7, 't7', 'eve', NULL, NULL, NULL);
+INSERT INTO ra.accounts VALUES (1, 'a1', 'ann', 'a1', '2025-01-01', '2020-01-01'), (2, 'a2', 'Bob', 'a2', '2026-01-01', '2020-01-01'), (3, 'a3', 'CID', 'a3', '2026-01-01', '2020-01-01'),
+	(4, 'a4', 'fay', 'both', '2026-01-01', '2020-01-01'), (5, 'a5', 'gus', 'ours', '2020-01-01', '2020-01-01'), (6, 'a6', 'eve', NULL, NULL, NULL);
+INSERT INTO rb.accounts VALUES (1, 'b1', 'bob', 'b1', '2026-06-06', '2020-01-01'), (2, 'b2', 'dan', 'b2', NULL, '2019-01-01'), (3, 'b3', 'LONGNAME9', 'b3', '2020-01-01', '2020-01-01'),
+	(4, 'b4', 'hal', 'both', '2025-01-01', '2020-01-01'), (5, 'b5', 'ida', 'ours', '2021-01-01', '2020-01-01'), (6, 'b6', 'kim', 'new', '1999-01-01', '2020-01-01');
+INSERT INTO ruled.items VALUES (1, 'sword', 2), (2, 'bow', 5);
+INSERT INTO ra.items VALUES (1, 'sword', 4), (2, 'axe', 4), (3, 'axe', 5);
+INSERT INTO rb.items VALUES (1, 'bow', 4), (2, 'pike', 5), (3, 'pike', 6), (4, 'axe', 4);
+INSERT INTO ruled.seats VALUES (1, 't', '2020-01-01'), (2, 't', '2026-01-01'), (4, 't', NULL);
+INSERT INTO ra.seats VALUES (1, 'a', '2019-01-01'), (2, 'a', '2026-01-01'), (4, 'a', '2026-01-01');
+INSERT INTO rb.seats VALUES (1, 'b', '2018-01-01'), (3, 'b', '2026-01-01');
+INSERT INTO ruled.titles VALUES (1, 'king', 't', '2026-01-01');
+INSERT INTO ra.titles VALUES (1, 'king', 'a', '2020-01-01'), (2, 'queen', 'a', '2021-01-01'), (3, 'duke', 'a', NULL);
+INSERT INTO rb.titles VALUES (1, 'queen', 'b', '2020-01-01'), (2, 'duke', 'b', '2020-01-01');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_plain', 'suffix', '_{source}', precedence => $$played DESC NULLS LAST, born, "odd {map} # @ % 'x", left(mark, 0) || '{name} # @ %s'$$);
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'played DESC NULLS LAST, born');
+SELECT snowflake_migrate.declare_policy('ruled.items', 'items_owner_id_name_key', 'keep_target');
+SELECT snowflake_migrate.declare_policy('ruled.seats', 'seats_no_key', 'next_free', precedence => 'since');
+SELECT snowflake_migrate.declare_policy('ruled.titles', 'titles_title_key', 'skip', precedence => 'since NULLS LAST');
+SELECT constraint_name, policy, argument, precedence FROM snowflake_migrate.declared_policies ORDER BY 1;
+SELECT severity, source, relation, object, problem, count, example FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE problem LIKE '%clash%' OR problem LIKE '%skip%' OR severity = 'error' ORDER BY relation, object, source;
+CREATE FUNCTION sums() RETURNS text LANGUAGE sql AS $$
+	SELECT md5(concat_ws('|', (SELECT string_agg(t::text, ',' ORDER BY id) FROM ruled.accounts AS t), (SELECT string_agg(t::text, ',' ORDER BY id) FROM ruled.items AS t),
+		(SELECT string_agg(t::text, ',' ORDER BY no) FROM ruled.seats AS t), (SELECT string_agg(t::text, ',' ORDER BY id) FROM ruled.titles AS t)))
+$$;
+SELECT sums() AS before \gset
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{695,696}', batch_size => 2) \g /dev/null
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+SELECT mark, name, plain, email, id < 10 AS of_target FROM ruled.accounts ORDER BY lower(name), mark;
+SELECT i.name, a.mark AS owner FROM ruled.items AS i JOIN ruled.accounts AS a ON a.id = owner_id ORDER BY 1, 2;
+SELECT no, holder, since FROM ruled.seats ORDER BY no;
+SELECT title, holder FROM ruled.titles ORDER BY 1, 2;
+SELECT source, relation, constraint_name, policy, old_key, CASE WHEN length(new_key) < 3 THEN new_key END AS new_key, column_name, old_value, new_value, former_row ->> 'mark' AS former
+FROM snowflake_migrate.records WHERE run = :run ORDER BY relation, constraint_name, source, old_key, new_key;
+SELECT * FROM snowflake_migrate.verify(:run);
+-- each damage is found
+BEGIN; UPDATE ruled.accounts SET name = 'other' WHERE name = 'lon_ruled'; SELECT relation, problem, count, example FROM snowflake_migrate.verify(:run); ROLLBACK;
+BEGIN; UPDATE ruled.seats SET no = 99 WHERE holder = 't' AND since IS NULL; SELECT relation, problem, count FROM snowflake_migrate.verify(:run); ROLLBACK;
+-- the way back: refused where a renamed row was renamed again, or somebody has the name now
+UPDATE ruled.accounts SET played = now() WHERE mark = 't6';
+UPDATE ruled.accounts SET name = 'robert' WHERE name = 'lon_ruled';
+-- the number of the run is not shown
+\set VERBOSITY sqlstate
+CALL snowflake_migrate.rollback(:run);
+\set VERBOSITY terse
+CALL snowflake_migrate.rollback(:run, force => true);
+SELECT id, mark, name, plain FROM ruled.accounts ORDER BY id;
+SELECT relation, problem, count FROM snowflake_migrate.report WHERE run = :run AND severity = 'warning' ORDER BY 1, 2;
+UPDATE ruled.accounts SET name = 'longname9', played = NULL WHERE id = 6;
+SELECT sums() = :'before' AS as_before;
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{697,698}', batch_size => 3) \g /dev/null
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+UPDATE ruled.accounts SET name = 'was_dan' WHERE mark = 'b2'; INSERT INTO ruled.accounts (id, name) VALUES (8, 'DAN');
+\set VERBOSITY sqlstate
+CALL snowflake_migrate.rollback(:run, force => true);
+UPDATE ruled.accounts SET name = 'was_long' WHERE mark = 'b3'; UPDATE ruled.accounts SET name = 'Longname9' WHERE id = 8;
+CALL snowflake_migrate.rollback(:run, force => true);
+\set VERBOSITY terse
+DELETE FROM ruled.accounts WHERE id = 8;
+CALL snowflake_migrate.rollback(:run, force => true);
+SELECT sums() = :'before' AS as_before;
+
+-- bad precedences
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'error', precedence => 'played');
+SELECT snowflake_migrate.declare_policy('ruled.seats', 'seats_no_key', 'rerank', 'since', precedence => 'since');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'last_login DESC');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => '');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'count(*)');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'rank() OVER ()');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'generate_series(1, 2)');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'played), (born');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'played LIMIT 1');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'played -- the last');
+ALTER TABLE ruled.accounts ADD UNIQUE (name); CREATE TABLE ruled.notes (name varchar(9) REFERENCES ruled.accounts (name));
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_plain', 'suffix', precedence => 'played');
+DROP TABLE ruled.notes; ALTER TABLE ruled.accounts DROP CONSTRAINT accounts_name_key;
+-- nobody else's
+CREATE ROLE regress_ruler;
+GRANT USAGE ON SCHEMA ruled TO regress_ruler; GRANT SELECT ON ruled.accounts TO regress_ruler; SELECT snowflake_migrate.grant_to('regress_ruler');
+SET ROLE regress_ruler;
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'played');
+RESET ROLE;
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{640,641}');
+DROP OWNED BY regress_ruler; DROP ROLE regress_ruler;
+
+-- many rows, by chance: who keeps the name, and who stays, told without the map
+TRUNCATE ruled.accounts, ruled.items, ruled.seats, ruled.titles, ra.accounts, ra.items, ra.seats, ra.titles, rb.accounts, rb.items, rb.seats, rb.titles;
+SELECT setseed(0.42);
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email', 'keep_first', precedence => 'played DESC NULLS LAST, born');
+INSERT INTO ruled.accounts (id, mark, name, email, played, born) SELECT i, 't' || i, 'n' || i, CASE WHEN i % 3 > 0 THEN 'e' || i END, CASE WHEN random() < .8 THEN date '2020-01-01' + (random() * 3)::int END, date '2010-01-01' + (random() * 2)::int FROM generate_series(1, 300) AS i;
+INSERT INTO ra.accounts SELECT i, 'a' || i, 'N' || 2 * i, CASE WHEN i % 2 > 0 THEN 'e' || i END, CASE WHEN random() < .8 THEN date '2020-01-01' + (random() * 3)::int END, date '2010-01-01' + (random() * 2)::int FROM generate_series(1, 300) AS i;
+INSERT INTO rb.accounts SELECT i, 'b' || i, 'n' || 3 * i, CASE WHEN i % 5 > 0 THEN 'e' || 2 * i END, CASE WHEN random() < .8 THEN date '2020-01-01' + (random() * 3)::int END, date '2010-01-01' + (random() * 2)::int FROM generate_series(1, 300) AS i;
+INSERT INTO ra.items SELECT id, mark, id FROM ra.accounts; INSERT INTO rb.items SELECT id, mark, id FROM rb.accounts;
+CREATE TABLE everybody AS SELECT 0 AS source, mark, name, email, played, born, id FROM ruled.accounts UNION ALL SELECT 1, mark, name, email, played, born, id FROM ra.accounts UNION ALL SELECT 2, mark, name, email, played, born, id FROM rb.accounts;
+SELECT sums() AS before \gset
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{642,643}', batch_size => 100) \g /dev/null
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+-- of each address one account is there, the first, under the target's id where it had it
+CREATE TABLE staying AS SELECT *, min(id) FILTER (WHERE source = 0) OVER (PARTITION BY coalesce(email, mark)) AS target_id,
+	row_number() OVER (PARTITION BY coalesce(email, mark) ORDER BY played DESC NULLS LAST, born, source) = 1 AS stays FROM everybody;
+SELECT count(*) FILTER (WHERE s.stays) AS stay, count(*) FILTER (WHERE s.stays AND s.source > 0 AND s.target_id IS NOT NULL) AS took_a_place,
+	count(*) FILTER (WHERE s.stays IS DISTINCT FROM (a.mark IS NOT NULL) OR a.id <> s.target_id OR (a.played, a.born, a.email) IS DISTINCT FROM (s.played, s.born, s.email) AND s.stays) AS wrong
+FROM staying AS s FULL JOIN ruled.accounts AS a USING (mark);
+-- of each name the first of those has it, and the others something like it
+SELECT count(*) FILTER (WHERE s.n > 1 AND s.source = 0) AS of_target, count(*) FILTER (WHERE s.n > 1 AND s.source > 0) AS of_sources,
+	count(*) FILTER (WHERE (s.n = 1) IS DISTINCT FROM (a.name = s.name) OR s.n > 1 AND a.name !~ ('^' || left(s.name, 2) || '_?[a-z]*')) AS wrong
+FROM (SELECT *, row_number() OVER (PARTITION BY lower(name) ORDER BY played DESC NULLS LAST, born, source) AS n FROM staying WHERE stays) AS s JOIN ruled.accounts AS a USING (mark);
+-- what refers to an account follows it
+SELECT count(*) AS items, count(*) FILTER (WHERE coalesce(a.email, a.mark) IS DISTINCT FROM coalesce(e.email, e.mark)) AS wrong
+FROM ruled.items AS i JOIN ruled.accounts AS a ON a.id = i.owner_id JOIN everybody AS e ON e.mark = i.name;
+SELECT * FROM snowflake_migrate.verify(:run);
+CALL snowflake_migrate.rollback(:run);
+SELECT sums() = :'before' AS as_before;
+
+DROP FUNCTION sums(); DROP TABLE everybody, staying;
+DROP SCHEMA ruled, ra, rb CASCADE;
+DELETE FROM snowflake_migrate.declared_policies;

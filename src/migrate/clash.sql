@@ -40,6 +40,7 @@ CREATE FUNCTION snowflake_migrate_internal.unique_constraints(
 	OUT predicate text,
 	OUT policy text,
 	OUT argument text,
+	OUT precedence text,
 	OUT declared_by name,
 	OUT changed name,
 	OUT is_key boolean) RETURNS SETOF record
@@ -63,7 +64,7 @@ BEGIN
 				CASE WHEN i.indrelid <> t.relation
 					THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), ''),
 			CASE WHEN t.mode = 'same_id' AND k.is_key THEN 'same_id' ELSE coalesce(p.policy, 'error') END,
-			p.argument, p.declared_by,
+			p.argument, p.precedence, p.declared_by,
 			CASE WHEN p.policy IN ('suffix', 'next_free', 'rerank')
 				THEN (snowflake_migrate_internal.policy_columns(t.relation, x.relname, p.policy))[1] END,
 			k.is_key
@@ -91,12 +92,13 @@ BEGIN
 					AND c.opcmethod = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree')
 				LEFT JOIN pg_amop AS o ON o.amopfamily = c.opcfamily AND o.amopstrategy = 3
 					AND o.amoplefttype = c.opcintype AND o.amoprighttype = c.opcintype),
-			false, NULL, 'match', NULL, NULL, NULL, false
+			false, NULL, 'match', NULL, NULL, NULL, NULL, false
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.no = no_ AND t.mode = 'match'
-	) AS u (label, expressions, operators, distinct_nulls, predicate, policy, argument, declared_by, changed, is_key)
-	/* What decides which rows are the same comes first. */
-	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.label;
+	) AS u (label, expressions, operators, distinct_nulls, predicate, policy, argument, precedence, declared_by,
+			changed, is_key)
+	/* What decides which rows are the same comes first, and before others get other values, which of them come. */
+	ORDER BY u.policy NOT IN ('match', 'same_id'), NOT u.is_key, u.policy IN ('suffix', 'next_free'), u.label;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.unique_constraints(bigint, int)
@@ -197,20 +199,52 @@ COMMENT ON FUNCTION snowflake_migrate_internal.constraint_names(bigint, int, jso
 
 /*
  * The same with the sources' rows that are not copied yet, as long as there are sources: become, the rows as they
- * become, and wanted, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..
+ * become, and wanted, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..; with a precedence also place,
+ * in which order rows that want the same come.
+ *
+ * Where the target's rows are ranked among the others (ranks_target), they are of become and wanted, as those of source
+ * 0.  Only policies that can change a target's row, or put another in its place, ask for that.
  */
 CREATE FUNCTION snowflake_migrate_internal.wanted_names(run_ bigint, no_ int, constraint_ jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_)
-		|| jsonb_build_object('become', snowflake_migrate_internal.rows_to_come(run_, no_));
+	names jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_);
+	ranks_target CONSTANT boolean := names ->> 'precedence' IS NOT NULL
+		AND names ->> 'policy' IN ('suffix', 'next_free', 'keep_first');
 BEGIN
+	/* It may have been declared anew since the plan was written. */
+	PERFORM snowflake_migrate_internal.refuse_declared((names ->> 'declared_by')::name,
+			(names ->> 'oid')::oid::regclass, names ->> 'label')
+		WHERE names ->> 'precedence' IS NOT NULL;
+	names := names || jsonb_build_object(
+		'ranks_target', ranks_target,
+		'become', snowflake_migrate_internal.rows_to_come(run_, no_)
+			|| CASE WHEN ranks_target THEN format(' UNION ALL SELECT 0, t.* FROM (%s) AS t',
+				snowflake_migrate_internal.target_rows(run_, no_, true)) ELSE '' END,
+		'and_place', CASE WHEN names ->> 'precedence' IS NULL THEN '' ELSE snowflake_migrate_internal.fill($query$,
+				row_number() OVER (
+					PARTITION BY {partition}
+					/* A row of the target whose place is taken is in nobody's way. */
+					ORDER BY "merge action" = 'x', {tries}{precedence}, "merge source", {"merge o#"}) AS place
+			$query$, names || jsonb_build_object(
+				'partition', (SELECT string_agg(e, ', ') FROM jsonb_array_elements_text(names -> 'expressions') AS e),
+				/* Who got another value goes on from there, so that this comes to an end. */
+				'tries', CASE WHEN names ->> 'policy' IN ('suffix', 'next_free') THEN '"merge tries", ' ELSE '' END))
+			END,
+		/* As the target's rows become, too. */
+		'taken', CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+								   WHERE c.run = run_ AND c.no = no_ AND c.in_target)
+			THEN snowflake_migrate_internal.fill($query$(
+					SELECT {@ AS t#}, {values} FROM ({rows}) AS {"name"} WHERE {indexed}
+				)$query$, names || jsonb_build_object(
+					'rows', snowflake_migrate_internal.target_rows(run_, no_, false)))
+			ELSE names ->> 'taken' END);
 	RETURN names || jsonb_build_object('wanted', snowflake_migrate_internal.fill($query$(
 				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#},
-					"merge action" AS action, "merge tries" AS tries, {values}
+					"merge action" AS action, "merge tries" AS tries, {values}{and_place}
 				FROM ({become}) AS {"name"}
-				WHERE "merge action" IN ('c', 'r') AND ({indexed})
+				WHERE "merge action" IN ('c', 'r', 't', 'x') AND ({indexed})
 			)$query$, names));
 END
 $$;
@@ -223,7 +257,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.wanted_names(bigint, int, jsonb)
  * place (who comes first of those that want the same), first_source and w1 .. (the first one's source and new key),
  * and t1 .. (the target's row, or null).
  *
- * Who was there first: the target's row, then those that no policy has changed, in the order of the sources.
+ * Who was there first: the target's row, then those that no policy has changed, in the order of the sources.  With a
+ * precedence, that decides among them; and where it ranks the target's rows as well, one of these may be the one that
+ * clashes, with source 0: of those that get another value.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_clashes(names jsonb) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -236,17 +272,24 @@ DECLARE
 			SELECT * FROM {wanted} AS v
 		),
 		w AS (
-			SELECT c.*, row_number() OVER w AS place, first_value(c.source) OVER w AS first_source,
+			SELECT c.*{place}, first_value(c.source) OVER w AS first_source,
 				{first_value(c.n#) OVER w AS w#}
 			FROM c
 			WHERE {compared}
-			WINDOW w AS (PARTITION BY {c.e#} ORDER BY c.tries, c.source, {c.o#})
+			WINDOW w AS (PARTITION BY {c.e#} ORDER BY {in_order})
 		)
 		SELECT DISTINCT ON (w.source, {w.o#}) w.*, {t.t#}
-		FROM w LEFT JOIN {taken} AS t ON {same} AND NOT (w.action = 'r' AND ({t.t#}) = ({w.n#}))
-		WHERE w.place > 1 OR t.t1 IS NOT NULL
+		FROM w LEFT JOIN {taken} AS t ON {same} AND {may_meet} AND NOT (w.action = 'r' AND ({t.t#}) = ({w.n#}))
+		WHERE {may_clash} AND (w.place > 1 OR t.t1 IS NOT NULL)
 		ORDER BY w.source, {w.o#}, {t.t#}
-	$query$, names);
+	$query$, names || CASE WHEN names ->> 'precedence' IS NULL THEN jsonb_build_object(
+			'place', ', row_number() OVER w AS place',
+			'in_order', snowflake_migrate_internal.fill('c.tries, c.source, {c.o#}', names))
+			ELSE '{"place": "", "in_order": "c.place"}' END
+		/* Who gets another value is ranked among all; whose place is taken, is known by the target's row. */
+		|| CASE WHEN names -> 'ranks_target' = 'true' AND names ->> 'policy' <> 'keep_first'
+			THEN '{"may_meet": "false", "may_clash": "true"}'
+			ELSE '{"may_meet": "w.source > 0", "may_clash": "w.source > 0"}' END::jsonb);
 BEGIN
 	/* A table only where there are any: each costs locks until the end of the transaction. */
 	EXECUTE 'SELECT count(*) FROM (' || clashes || ') AS x' INTO total;
@@ -330,7 +373,7 @@ AS $$
 		AND NOT c.columns <@ t.key
 		/* With the key among them, they follow it. */
 		AND NOT (t.kind = 'id' AND t.key <@ c.columns)
-		AND (names ->> 'policy' = 'keep_source' OR EXISTS (
+		AND (names ->> 'policy' IN ('keep_source', 'keep_first') OR EXISTS (
 				SELECT
 				FROM snowflake_migrate_internal.plan_tables AS o
 					JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
@@ -507,18 +550,25 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_target(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: keep_target';
 
-/* The source's row takes the place of the target's: the first of those that want it, once. */
+/*
+ * The source's row takes the place of the target's: the first of those that want it, once.  With keep_first, the
+ * target's row is one of them, and may be the first.
+ */
 CREATE FUNCTION snowflake_migrate_internal.policy_keep_source(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
-		'became', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)}', names),
+		'became', snowflake_migrate_internal.fill(
+			'{coalesce(c.t#, CASE m.action WHEN ''r'' THEN m.n# ELSE c.w# END)}', names),
 		'action', snowflake_migrate_internal.fill($query$
 				CASE WHEN c.place = 1 AND c.t1 IS NOT NULL AND NOT EXISTS (
 						SELECT FROM {map} AS o
 						WHERE o.action = 'r' AND ({o.n#}) = ({c.t#})
-							AND NOT (o.source = c.source AND ({o.o#}) = ({c.o#})))
+							AND NOT (o.source = c.source AND ({o.o#}) = ({c.o#}))
+							/* One that another comes before gives way. */
+							AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x
+											WHERE x.place > 1 AND x.source = o.source AND ({x.o#}) = ({o.o#})))
 					THEN 'r' ELSE 'k' END
 			$query$, names),
 		'others_action', '''k'''));
@@ -574,7 +624,8 @@ BEGIN
 					LEFT JOIN {change} AS f ON f.source = c.source AND ({f.o#}) = ({c.o#})
 					CROSS JOIN LATERAL (
 						SELECT coalesce(f.{"old_changed"}, q.{"changed"}::text),
-							replace({'pattern'}, {'mark'}, ({'sources'}::name[])[c.source])) AS b (former, suffix)
+							replace({'pattern'}, {'mark'}, coalesce(({'sources'}::name[])[c.source], {'target_schema'}))
+						) AS b (former, suffix)
 			) AS y
 			CROSS JOIN LATERAL (SELECT y."merge suffix" || coalesce(nullif(y."merge try", 1)::text, '')) AS b (suffix)
 			CROSS JOIN LATERAL (
@@ -691,7 +742,7 @@ BEGIN
 		PERFORM snowflake_migrate_internal.policy_match(names);
 	WHEN 'keep_target' THEN
 		PERFORM snowflake_migrate_internal.policy_keep_target(names);
-	WHEN 'keep_source' THEN
+	WHEN 'keep_source', 'keep_first' THEN
 		PERFORM snowflake_migrate_internal.policy_keep_source(names);
 	WHEN 'skip' THEN
 		PERFORM snowflake_migrate_internal.policy_skip(names);

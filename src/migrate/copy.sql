@@ -207,6 +207,78 @@ COMMENT ON FUNCTION snowflake_migrate_internal.range_key(regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: the column by which a table is read range by range';
 
 /*
+ * The names in queries about the target's rows t in which policies change something, v; null where there are none.  Of
+ * the columns, given is what they become, former what they were, where they are that; differ: one is not, in a row
+ * whose place no source's row takes.  before: what they were, of such a row, too.
+ */
+CREATE FUNCTION snowflake_migrate_internal.target_change_names(run_ bigint, no_ int) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names jsonb := snowflake_migrate_internal.names(run_, no_);
+	found boolean;
+BEGIN
+	IF to_regclass(names ->> 'change') IS NULL THEN
+		RETURN NULL;
+	END IF;
+	EXECUTE snowflake_migrate_internal.fill(
+		'SELECT EXISTS (SELECT FROM {change} AS v WHERE v.source = 0)', names) INTO found;
+	IF NOT found THEN
+		RETURN NULL;
+	END IF;
+	RETURN names || (
+		SELECT jsonb_build_object(
+			'columns', string_agg(quote_ident(c.name), ', ' ORDER BY c.position),
+			'former', string_agg(format('CASE WHEN v.%I IS NULL OR %s THEN t.%I ELSE %s END',
+					c.name, d.differs, c.name, d.former), ', ' ORDER BY c.position),
+			'before', string_agg(format('CASE WHEN v.%I IS NULL OR %s AND NOT %s THEN t.%I ELSE %s END',
+					c.name, d.differs, r.is_replaced, c.name, d.former), ', ' ORDER BY c.position),
+			'undone', string_agg(format('CASE WHEN v.%I IS NULL THEN ''{}'' ELSE jsonb_build_object(%L, %s) END',
+					c.name, c.name, d.former), ' || ' ORDER BY c.position),
+			'given', string_agg(format('coalesce(v.%I, t.%I)', c.name, c.name), ', ' ORDER BY c.position),
+			'differ', format('(%s) AND NOT %s', string_agg(
+				format('v.%I IS NOT NULL AND %s', c.name, d.differs), ' OR ' ORDER BY c.position), r.is_replaced))
+		FROM snowflake_migrate_internal.plan_columns AS c
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
+			CROSS JOIN LATERAL (
+				SELECT format('ROW (t.%I)::record OPERATOR(pg_catalog.*<>) ROW (v.%I)::record', c.name, c.name),
+					format('v.%I::%s', 'old ' || c.name, format_type(a.atttypid, a.atttypmod))) AS d (differs, former)
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.fill($query$
+				EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v.o#}))
+			$query$, names)) AS r (is_replaced)
+		WHERE c.run = run_ AND c.no = no_ AND c.in_target
+		GROUP BY r.is_replaced);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.target_change_names(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the names in queries about rows of the target that change';
+
+/*
+ * Gives the target's rows what policies changed in them, or (back) the former values, where nobody changed them since.
+ */
+CREATE FUNCTION snowflake_migrate_internal.apply_changes(run_ bigint, no_ int, back boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.target_change_names(run_, no_);
+BEGIN
+	IF names IS NOT NULL THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			UPDATE {target} AS t SET ({columns}) = ROW ({values})
+			FROM {change} AS v
+			WHERE v.source = 0 AND ({t.@}) = ({v.o#})
+		$query$, names || jsonb_build_object('values', names ->> CASE WHEN back THEN 'former' ELSE 'given' END));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.apply_changes(bigint, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: changes the target''s rows as policies say';
+
+/*
  * The next batch of one table of one source, from where the last one ended, as conditions: of_map on the map's columns
  * m; of_source, which follows others, on the source's columns s.  range_end is the batch's last key, or null where it
  * is the last batch.  entries says which of the map's entries count; again: those that are to be copied again
@@ -343,6 +415,8 @@ SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	is_replaced boolean;
+	changes CONSTANT jsonb := snowflake_migrate_internal.target_change_names(
+		(names ->> 'run')::bigint, (names ->> 'no')::int);
 BEGIN
 	IF to_regclass(names ->> 'former') IS NULL THEN
 		RETURN false;
@@ -357,12 +431,16 @@ BEGIN
 		$query$, names);
 		EXECUTE snowflake_migrate_internal.fill($query$
 			UPDATE snowflake_migrate.records AS c
-			SET former_row = to_jsonb(t)
-			FROM {map} AS m JOIN {target} AS t ON ({t.@}) = ({m.n#})
+			SET former_row = to_jsonb(t){and_undone}
+			FROM {map} AS m JOIN {target} AS t ON ({t.@}) = ({m.n#}){changes}
 			WHERE {of_map} AND m.action = 'r'
 				AND c.run = {run} AND c.relation = {'table'} AND c.source = {'source_name'}
-				AND c.policy = 'keep_source' AND c.old_key = {m.o#::text}
-		$query$, names);
+				AND c.policy IN ('keep_source', 'keep_first') AND c.old_key = {m.o#::text}
+		$query$, names || CASE WHEN changes IS NULL THEN '{"and_undone": "", "changes": ""}' ELSE jsonb_build_object(
+			/* A policy may have given it another value, to be out of the way. */
+			'and_undone', ' || ' || (changes ->> 'undone'),
+			'changes', snowflake_migrate_internal.fill(
+				' LEFT JOIN {change} AS v ON v.source = 0 AND ({v.o#}) = ({t.@})', names)) END);
 	END IF;
 	RETURN is_replaced;
 END
@@ -428,7 +506,8 @@ BEGIN
 						WHERE s.run = run_ AND s.no = no_ AND s.copied_by <> '{}')
 		AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_batches AS b
 						WHERE b.run = run_ AND b.no = no_ AND b.copied_by IS NOT NULL) THEN
-		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, false);
+		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, false),
+			snowflake_migrate_internal.apply_changes(run_, no_, false);
 	END IF;
 	names := snowflake_migrate_internal.batch_names(run_, no_, source_, batch_, again);
 	PERFORM snowflake_migrate_internal.lock_replaced(names) WHERE in_use;

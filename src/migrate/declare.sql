@@ -48,8 +48,10 @@ CREATE TABLE snowflake_migrate.declared_policies (
 	relation regclass NOT NULL,
 	constraint_name name NOT NULL,
 	policy text NOT NULL
-		CHECK (policy IN ('error', 'suffix', 'next_free', 'keep_target', 'keep_source', 'skip', 'rerank', 'renumber')),
+		CHECK (policy IN ('error', 'suffix', 'next_free', 'keep_target', 'keep_source', 'keep_first', 'skip', 'rerank',
+						  'renumber')),
 	argument text,
+	precedence text,				-- which of the rows that clash comes first; null: the target's
 	declared_by name NOT NULL DEFAULT current_user,
 	PRIMARY KEY (relation, constraint_name)
 );
@@ -429,12 +431,62 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_policy_argument(regclass, text, text)
 	IS 'for snowflake_migrate.declare_policy(): an error where the argument is not as it must be';
 
-/* constraint: a unique constraint, the primary key, or a unique index of the table. */
+/*
+ * Raises an error where a policy takes no precedence, needs one, or where this is no list for ORDER BY.  In an
+ * aggregate, PostgreSQL refuses what is about several rows; one that stands without brackets as well means the same
+ * wherever it is put.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_precedence(
+	relation_ regclass,
+	policy text,
+	precedence text,
+	changed name) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	foreign_key record;
+BEGIN
+	IF precedence IS NULL AND policy = 'keep_first' THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'policy "keep_first" needs a precedence',
+			HINT = 'Give what the row that stays comes first by, for example "last_login DESC NULLS LAST".';
+	ELSIF precedence IS NULL THEN
+		RETURN;
+	ELSIF policy NOT IN ('suffix', 'next_free', 'keep_target', 'keep_source', 'keep_first', 'skip') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('policy "%s" does not take a precedence', policy),
+			HINT = 'Only "suffix", "next_free", "keep_target", "keep_source", "keep_first" and "skip" take one.';
+	END IF;
+	PERFORM snowflake_migrate_internal.try_expression(relation_, '1', 'false ORDER BY ' || precedence);
+	PERFORM snowflake_migrate_internal.try_expression(relation_, format('array_agg(true ORDER BY %s)', precedence));
+	/* A row of the target may be the one that is changed, and with triggers off nothing follows it. */
+	SELECT f.conname, f.conrelid::regclass AS child INTO foreign_key
+		FROM pg_constraint AS f
+			JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) AND a.attname = changed
+		WHERE f.contype = 'f' AND f.confrelid = relation_
+		ORDER BY f.conname LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('policy "%s" cannot take a precedence for column "%s"', policy, changed),
+			DETAIL = format('The foreign key "%s" of table %s refers to it, and would not follow rows of the target.',
+							foreign_key.conname, foreign_key.child),
+			HINT = 'Let it refer to the primary key, or leave the precedence out.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_precedence(regclass, text, text, name)
+	IS 'for snowflake_migrate.declare_policy(): an error where the precedence is not as it must be';
+
+/*
+ * constraint: a unique constraint, the primary key, or a unique index of the table.  precedence: a list for ORDER BY
+ * over the row's columns.
+ */
 CREATE FUNCTION snowflake_migrate.declare_policy(
 	relation regclass,
 	constraint_name name,
 	policy text,
-	argument text DEFAULT NULL) RETURNS void
+	argument text DEFAULT NULL,
+	precedence text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
@@ -443,12 +495,13 @@ DECLARE
 	changed name[];
 BEGIN
 	IF relation IS NULL OR constraint_name IS NULL OR policy IS NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'only the argument of a policy may be null';
-	ELSIF policy <> ALL ('{error,suffix,next_free,keep_target,keep_source,skip,rerank,renumber}') THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+			MESSAGE = 'only the argument and the precedence of a policy may be null';
+	ELSIF policy <> ALL ('{error,suffix,next_free,keep_target,keep_source,keep_first,skip,rerank,renumber}') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('invalid value for "policy": "%s"', policy),
-			HINT = 'Valid values are "error", "suffix", "next_free", "keep_target", "keep_source", "skip", "rerank" '
-				'and "renumber".';
+			HINT = 'Valid values are "error", "suffix", "next_free", "keep_target", "keep_source", "keep_first", '
+				'"skip", "rerank" and "renumber".';
 	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, '{}');
 	SELECT i.indisprimary INTO is_primary
@@ -472,10 +525,13 @@ BEGIN
 			MESSAGE = 'policy "renumber" is for primary keys alone',
 			DETAIL = format('"%s" is not the primary key of table %s.', constraint_name, relation);
 	END IF;
-	INSERT INTO snowflake_migrate.declared_policies AS d VALUES (relation, constraint_name, policy, argument)
+	PERFORM snowflake_migrate_internal.check_precedence(relation, policy, precedence, changed[1]);
+	INSERT INTO snowflake_migrate.declared_policies AS d
+	VALUES (relation, constraint_name, policy, argument, precedence)
 	ON CONFLICT (relation, constraint_name) DO UPDATE
-		SET policy = excluded.policy, argument = excluded.argument, declared_by = excluded.declared_by;
+		SET policy = excluded.policy, argument = excluded.argument, precedence = excluded.precedence,
+			declared_by = excluded.declared_by;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text)
+COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text, text)
 	IS 'declares what becomes of rows that clash';

@@ -28,7 +28,7 @@ BEGIN
 		ELSE 'CREATE TABLE {map} (source int NOT NULL, {old_columns}, {new_columns}, action "char" NOT NULL)' END,
 		names);
 	IF EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
-			   WHERE p.relation = plan.relation AND p.policy = 'keep_source')
+			   WHERE p.relation = plan.relation AND p.policy IN ('keep_source', 'keep_first'))
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {former} (LIKE {table})', names);
 	END IF;
@@ -504,6 +504,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_rows(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: whether any source has rows of a table';
 
+/* Puts on record which values of rows a policy changed: of the sources', and of the target's. */
+CREATE FUNCTION snowflake_migrate_internal.record_changes(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO snowflake_migrate.records
+			(run, source, relation, constraint_name, policy, old_key, new_key, column_name, old_value, new_value)
+		SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, {'policy'},
+			{m.o#::text}, {m.n#::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
+		FROM {change} AS v JOIN {map} AS m ON m.source = v.source AND ({m.o#}) = ({v.o#})
+		WHERE v.{"old_changed"} IS NOT NULL
+		UNION ALL
+		SELECT {run}, NULL, {'table'}, {'label'}, {'policy'},
+			NULL, {v.o#::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
+		FROM {change} AS v
+		/* One that a source's takes the place of has another value only until then. */
+		WHERE v.source = 0 AND v.{"old_changed"} IS NOT NULL
+			AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v.o#}))
+	$query$, names);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.record_changes(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: puts on record which values a policy changed';
+
 /* Puts on record, when it is known which rows clash, what became of one table's rows. */
 CREATE FUNCTION snowflake_migrate_internal.record_policies(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -529,14 +555,7 @@ BEGIN
 				PERFORM snowflake_migrate_internal.policy_rerank(run_, no_, to_jsonb(u));
 			END IF;
 		WHEN 'suffix', 'next_free' THEN
-			EXECUTE snowflake_migrate_internal.fill($query$
-				INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key,
-					column_name, old_value, new_value)
-				SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, {'policy'},
-					{m.o#::text}, {m.n#::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
-				FROM {change} AS v JOIN {map} AS m ON m.source = v.source AND ({m.o#}) = ({v.o#})
-				WHERE v.{"old_changed"} IS NOT NULL
-			$query$, names || jsonb_build_object(
+			PERFORM snowflake_migrate_internal.record_changes(names || jsonb_build_object(
 				'label', u.label, 'policy', u.policy, 'changed', u.changed, 'old_changed', 'old ' || u.changed));
 		END CASE;
 	END LOOP;
@@ -551,10 +570,10 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE snowflake_migrate.records AS r
 		SET new_key = CASE WHEN m.action NOT IN ('s', 'b') THEN {m.n#::text} END,
-			policy = CASE m.action WHEN 'k' THEN 'keep_target' ELSE r.policy END
+			policy = CASE WHEN m.action = 'k' AND r.policy = 'keep_source' THEN 'keep_target' ELSE r.policy END
 		FROM {map} AS m
 		WHERE r.run = {run} AND r.relation = {'table'} AND r.source = ({'sources'}::name[])[m.source]
-			AND r.policy IN ('keep_target', 'keep_source') AND r.old_key = {m.o#::text}
+			AND r.policy IN ('keep_target', 'keep_source', 'keep_first') AND r.old_key = {m.o#::text}
 	$query$, names);
 END
 $$;
@@ -714,8 +733,12 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_te
 AS $$
 	SELECT snowflake_migrate_internal.add_to_report(run_, 'info', x.source, x.relation, x.constraint_name,
 		CASE x.policy
-			WHEN 'suffix' THEN 'rows clash: they get a suffix'
-			WHEN 'next_free' THEN 'rows clash: they get the next free number'
+			WHEN 'suffix' THEN CASE WHEN x.source IS NULL THEN 'rows clash: those of the target get a suffix'
+				ELSE 'rows clash: they get a suffix' END
+			WHEN 'next_free' THEN CASE WHEN x.source IS NULL
+				THEN 'rows clash: those of the target get the next free number'
+				ELSE 'rows clash: they get the next free number' END
+			WHEN 'keep_first' THEN 'rows clash: the row that ranks first stays'
 			WHEN 'keep_target' THEN 'rows clash: the row that was there first stays'
 			WHEN 'keep_source' THEN 'rows clash: the source''s row takes the place'
 			WHEN 'skip' THEN 'rows are skipped'

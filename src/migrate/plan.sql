@@ -123,6 +123,7 @@ CREATE TABLE snowflake_migrate_internal.plan_columns (
 	generated boolean NOT NULL,
 	changed_by text,					-- the policy that may change it
 	is_lost boolean NOT NULL DEFAULT false,		-- null in the rows that lost_NO has
+	in_target boolean NOT NULL DEFAULT false,		-- in rows of the target, too
 	PRIMARY KEY (run, no, name)
 );
 
@@ -579,15 +580,17 @@ COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint)
 CREATE FUNCTION snowflake_migrate_internal.write_columns(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	INSERT INTO snowflake_migrate_internal.plan_columns (run, no, name, position, generated, changed_by)
-	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '',
-		(SELECT p.policy
-		 FROM snowflake_migrate.declared_policies AS p
-		 WHERE p.relation = t.relation AND p.policy IN ('suffix', 'next_free', 'rerank')
-			AND a.attname = ANY (snowflake_migrate_internal.policy_columns(t.relation, p.constraint_name, p.policy))
-		 LIMIT 1)
+	INSERT INTO snowflake_migrate_internal.plan_columns (run, no, name, position, generated, changed_by, in_target)
+	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '', x.policy, coalesce(x.in_target, false)
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
+		LEFT JOIN LATERAL (
+			SELECT p.policy, p.precedence IS NOT NULL AND p.policy IN ('suffix', 'next_free')
+			FROM snowflake_migrate.declared_policies AS p
+			WHERE p.relation = t.relation AND p.policy IN ('suffix', 'next_free', 'rerank')
+				AND a.attname = ANY (snowflake_migrate_internal.policy_columns(t.relation, p.constraint_name, p.policy))
+			ORDER BY 2 DESC, p.constraint_name
+			LIMIT 1) AS x (policy, in_target) ON true
 	WHERE t.run = run_
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_columns(bigint)
@@ -711,7 +714,7 @@ BEGIN
 		WHERE r.run = run_ AND r.condition IS NOT NULL;
 	PERFORM snowflake_migrate_internal.refuse_declared(p.declared_by, p.relation, p.constraint_name)
 		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
-		WHERE t.run = run_ AND p.policy = 'rerank';
+		WHERE t.run = run_ AND (p.policy = 'rerank' OR p.precedence IS NOT NULL);
 	PERFORM snowflake_migrate_internal.check_planned_references(run_);
 	PERFORM snowflake_migrate_internal.write_sources(run_);
 END

@@ -143,8 +143,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
  *     target     the same, to be read
  *     name       its name without a schema, under which expressions of indexes and constraints know its columns
  *     map        which row of which source became which: source, o1 .., n1 .., action
- *     change     what policies changed; rank, former: what the target's rows were before
+ *     change     what policies changed, of the target's rows (source 0), too; rank, former: what these were before
  *     own, lost  of a target in use (in_use.sql)
+ *     target_schema  the schema of the target's table
  *     nulls      as many as the key has columns
  *     sources    the names of the sources, in their order
  *     of_map_no  the number of the map, where it is a partition: to be put before other columns of an INSERT and, as
@@ -165,6 +166,7 @@ BEGIN
 			'table', t.relation::text,
 			'target', snowflake_migrate_internal.only(t.relation),
 			'name', c.relname,
+			'target_schema', c.relnamespace::regnamespace,
 			'map', snowflake_migrate_internal.relation(run_, 'map_' || no_),
 			'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
 			'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),

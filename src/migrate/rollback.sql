@@ -297,7 +297,8 @@ BEGIN
 				WHERE NOT has_table_privilege(p.relation, g.privilege)
 					AND (g.privilege <> 'UPDATE'
 						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
-						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL)
+						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
+						 OR snowflake_migrate_internal.target_change_names(run_, p.no) IS NOT NULL)
 			) AS d (denied)
 		WHERE p.run = run_ AND d.denied IS NOT NULL
 			AND (p.kind <> 'none' OR snowflake_migrate_internal.keyless_rows(run_, p.no) IS NOT NULL)
@@ -407,6 +408,64 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_former(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with rows that come back';
 
+/* A query for the target's rows in which policies changed something, as they will be when it is taken back. */
+CREATE FUNCTION snowflake_migrate_internal.target_rows_before(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.with_generated(p.relation, snowflake_migrate_internal.fill($query$
+			SELECT {others}, f.* FROM {target} AS t JOIN {change} AS v ON v.source = 0 AND ({t.@}) = ({v.o#})
+				CROSS JOIN LATERAL (SELECT {before}) AS f ({columns})
+		$query$, snowflake_migrate_internal.target_change_names(run_, no_) || jsonb_build_object(
+			'others', (SELECT string_agg(format('t.%I', k.name), ', ' ORDER BY k.position)
+					   FROM snowflake_migrate_internal.plan_columns AS k
+					   WHERE k.run = run_ AND k.no = no_ AND NOT k.in_target AND NOT k.generated))))
+	FROM snowflake_migrate_internal.plan_tables AS p
+	WHERE p.run = run_ AND p.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.target_rows_before(bigint, int)
+	IS 'for snowflake_migrate.rollback(): the rows of the target that changed, as they were';
+
+/* Raises an error where newer rows have what must be unique in values of the target's rows that come back. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_changes(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	t record;
+	n bigint;
+	example text;
+BEGIN
+	FOR t IN
+		SELECT p.relation, u.label,
+			snowflake_migrate_internal.constraint_names(run_, p.no, to_jsonb(u)) || jsonb_build_object(
+				'rows', snowflake_migrate_internal.target_rows_before(run_, p.no)) AS names
+		FROM snowflake_migrate_internal.plan_tables AS p
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.target_change_names(run_, p.no)) AS c (names)
+			CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
+			AND c.names IS NOT NULL
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({t.t#::text})
+			FROM (SELECT {values} FROM ({rows}) AS {"name"} WHERE {indexed}) AS w JOIN {taken} AS t ON {same}
+			WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({t.t#}))
+				AND NOT EXISTS (SELECT FROM {change} AS v WHERE v.source = 0 AND ({v.o#}) = ({t.t#}))
+		$query$, t.names) INTO n, example;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+				MESSAGE = format('cannot roll back merge %s because newer rows clash with values that come back', run_),
+				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
+				HINT = 'Give these rows other values.';
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changes(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with values that come back';
+
 /* Adds to the report which rows that a run brought have changed since, and returns a line for each table. */
 CREATE FUNCTION snowflake_migrate_internal.find_changed(run_ bigint) RETURNS text[]
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -443,6 +502,20 @@ BEGIN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
 				'rows were taken back that had changed since the merge', n, example, NULL);
+		END IF;
+		names := snowflake_migrate_internal.target_change_names(run_, t.no);
+		CONTINUE WHEN names IS NULL OR NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_sources AS s
+			WHERE s.run = run_ AND s.no = t.no AND s.copied_by <> '{}');
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({v.o#::text})
+			FROM {change} AS v JOIN {target} AS t ON ({t.@}) = ({v.o#})
+			WHERE v.source = 0 AND ({differ})
+		$query$, names) INTO n, example;
+		IF n > 0 THEN
+			changed := changed || format('Table %s: %s rows of the target, for example %s.', t.relation, n, example);
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
+				'rows of the target keep values that were changed since the merge', n, example, NULL);
 		END IF;
 	END LOOP;
 	RETURN changed;
@@ -497,6 +570,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 	PERFORM snowflake_migrate_internal.refuse_ranks(run_);
 	PERFORM snowflake_migrate_internal.refuse_former(run_);
+	PERFORM snowflake_migrate_internal.refuse_changes(run_);
 	IF current_setting('session_replication_role') <> 'replica'
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
@@ -592,7 +666,8 @@ BEGIN
 	/* When the last of the table's merged rows is gone, the ranks are free again. */
 	IF (SELECT bool_and(s.done) AND bool_or(s.copied_by <> '{}') FROM snowflake_migrate_internal.plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_) THEN
-		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, true);
+		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, true),
+			snowflake_migrate_internal.apply_changes(run_, no_, true);
 	END IF;
 END
 $$;

@@ -4,9 +4,9 @@
  *
  * Maps are named map_NO in the run's schema, with the columns source, o1 .. oN (old key), n1 .. nN (new key) and
  * action: c copied, m matched, k the target's row was kept, r the target's row takes the source's values, s skipped (no
- * new key), b stays behind (no new key).  What a policy changed is in change_NO: source, o1 .. oN, tries, and the
- * changed columns, null where they stay.  What the target's rows were before is in rank_NO (old and new ranks) and
- * former_NO (rows that took a source's values).
+ * new key), b stays behind (no new key).  What a policy changed is in change_NO: source (0: a row of the target), o1 ..
+ * oN, tries, and the changed columns, null where they stay.  What the target's rows were before is in rank_NO (old and
+ * new ranks) and former_NO (rows that took a source's values).
  *
  * Of a target in use, own_NO has the keys that entries had before they got another row's (source, o1 .., n1 .., again:
  * the entry has its own key again, and its row is still to be copied), and lost_NO (source, o1 .., name) the columns
@@ -677,6 +677,41 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.rows(bigint, int, int)
 	IS 'a query for the rows of a table of a source as they become in a merge';
+
+/*
+ * A query for the target's rows as they become: with the columns that policies change in them, and, like those of
+ * source_rows(), with "merge o1" .. before, if with_key.  "merge action" is t, or x where a source's row takes the
+ * place.
+ */
+CREATE FUNCTION snowflake_migrate_internal.target_rows(run_ bigint, no_ int, with_key boolean) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.with_generated(t.relation, snowflake_migrate_internal.fill($query$
+			SELECT {key}{columns} FROM {target} AS t {changes}{replaced}
+		$query$, snowflake_migrate_internal.names(run_, no_) || c.names || jsonb_build_object(
+			'key', CASE WHEN with_key THEN
+				snowflake_migrate_internal.key_list('t.@ AS "merge o#", t.@ AS "merge n#"', t.key)
+				|| format(', CASE WHEN x.action IS NULL THEN ''t'' ELSE ''x'' END::"char" AS "merge action", '
+							  '%s AS "merge tries", ',
+						  CASE WHEN c.names ->> 'changes' = '' THEN '0' ELSE 'coalesce(v.tries, 0)' END) ELSE '' END,
+			'replaced', CASE WHEN with_key THEN snowflake_migrate_internal.fill(
+				' LEFT JOIN {map} AS x ON x.action = ''r'' AND ({x.n#}) = ({t.@})',
+				snowflake_migrate_internal.names(run_, no_)) ELSE '' END)))
+	FROM snowflake_migrate_internal.plan_tables AS t
+		CROSS JOIN LATERAL (
+			SELECT jsonb_build_object(
+				'columns', string_agg(
+					format(CASE WHEN p.in_target THEN 'coalesce(v.%1$I, t.%1$I) AS %1$I' ELSE 't.%1$I' END, p.name),
+					', ' ORDER BY p.position),
+				'changes', CASE WHEN bool_or(p.in_target) THEN snowflake_migrate_internal.fill(
+						'LEFT JOIN {change} AS v ON v.source = 0 AND ({v.o#}) = ({t.@})',
+						snowflake_migrate_internal.names(run_, no_)) ELSE '' END)
+			FROM snowflake_migrate_internal.plan_columns AS p
+			WHERE p.run = run_ AND p.no = no_ AND NOT p.generated) AS c (names)
+	WHERE t.run = run_ AND t.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.target_rows(bigint, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: a query for the target''s rows as they become';
 
 /* A query for the rows of all sources as they become, with "merge source" before. */
 CREATE FUNCTION snowflake_migrate_internal.all_rows(run_ bigint, no_ int) RETURNS text

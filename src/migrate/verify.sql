@@ -488,6 +488,26 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_foreign_keys(bigint, int)
 	IS 'for snowflake_migrate.verify(): whether the rows that others refer to are there';
 
+/* Rows of the target that are not what policies made of them. */
+CREATE FUNCTION snowflake_migrate_internal.verify_changes(run_ bigint, no_ int, OUT count bigint, OUT example text)
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.target_change_names(run_, no_);
+BEGIN
+	IF names IS NOT NULL THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({v.o#::text})
+			FROM {change} AS v LEFT JOIN {target} AS t ON ({t.@}) = ({v.o#})
+			WHERE v.source = 0 AND (t.{"first_key"} IS NULL OR {differ})
+		$query$, names) INTO count, example;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_changes(bigint, int)
+	IS 'for snowflake_migrate.verify(): rows of the target that are not what policies made of them';
+
 /*
  * What a table of the target has that it should not.  When the target has been opened again, or another merge has
  * followed, it may have more rows whose keys do not tell where they came from: then only what the merge's own node
@@ -545,6 +565,8 @@ BEGIN
 		RETURN QUERY SELECT 'rows are in the target more often than they should be', v.count, v.example
 			FROM snowflake_migrate_internal.verify_surplus(run_, no_) AS v WHERE v.count > 0;
 	END IF;
+	RETURN QUERY SELECT 'rows of the target are not what policies made of them', v.count, v.example
+		FROM snowflake_migrate_internal.verify_changes(run_, no_) AS v WHERE v.count > 0;
 	RETURN QUERY SELECT v.problem, v.count, NULL::text
 		FROM snowflake_migrate_internal.verify_foreign_keys(run_, no_) AS v;
 	RETURN QUERY SELECT 'constraints or triggers are not as they were', NULL::bigint,
