@@ -28,7 +28,7 @@ SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql 
 MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql adopt_blockers.sql \
 	adopt_plan.sql adopt_plan_blockers.sql adopt_swap.sql \
 	plan.sql owner.sql query.sql rows.sql \
-	numbering.sql clash.sql dangling.sql map.sql nodes.sql backfill.sql \
+	numbering.sql clash.sql combine.sql dangling.sql map.sql nodes.sql backfill.sql \
 	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_values.sql \
 	check_undeclared.sql report_html.sql \
 	check_effects.sql suggest.sql indexes.sql copy.sql jobs.sql in_use.sql merge.sql verify.sql rollback.sql rights.sql)

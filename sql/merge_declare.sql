@@ -3,7 +3,6 @@ SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 -- others' tests leave some
 DELETE FROM snowflake_migrate.declared_references;
-
 CREATE SCHEMA world;
 CREATE TABLE world.players (id bigint PRIMARY KEY, name text UNIQUE, born date, seen timestamptz, met timestamp, place int, division int,
 	UNIQUE (division, place));

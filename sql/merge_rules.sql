@@ -1,4 +1,4 @@
--- Rules of a merge: which rows come at all, and who keeps a name.  The examples are in doc/merging.md.
+-- Rules of a merge: which rows come, who keeps a name, what rows that become one have.  The examples are in doc/merging.md.
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 \set VERBOSITY terse
@@ -267,3 +267,135 @@ SELECT sums() = :'before' AS as_before;
 DROP FUNCTION sums(); DROP TABLE everybody, staying;
 DROP SCHEMA ruled, ra, rb CASCADE;
 DELETE FROM snowflake_migrate.declared_policies;
+
+-- rows that become one are combined
+CREATE SCHEMA ruled; CREATE SCHEMA ra; CREATE SCHEMA rb;
+CREATE DOMAIN ruled.coins AS int CHECK (VALUE >= 0);
+CREATE TABLE ruled.accounts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), email text UNIQUE, played date, gold ruled.coins, level smallint, born date, flags int, vip boolean, quiet boolean NOT NULL,
+	motto text COLLATE "C", last_motto text, spent numeric(10, 2), tags text[], "odd {map} # @ % 'x" int, worth real, rich boolean GENERATED ALWAYS AS (gold > 100) STORED, CHECK (level < 100));
+CREATE TABLE ruled.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, owner_id bigint NOT NULL REFERENCES ruled.accounts);
+CREATE TABLE ruled.kinds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text, visits int, label text, UNIQUE (code));
+DO $$
+DECLARE s text;
+BEGIN
+	FOREACH s IN ARRAY '{ra,rb}'::text[] LOOP
+		EXECUTE format('CREATE TABLE %1$s.accounts (id serial PRIMARY KEY, email text, played date, gold int, level smallint, born date, flags int, vip boolean, quiet boolean,
+				motto text, last_motto text, spent numeric(10, 2), tags text[], "odd {map} # @ %% ''x" int, worth real);
+			CREATE TABLE %1$s.items (id serial PRIMARY KEY, name text, owner_id int NOT NULL);
+			CREATE TABLE %1$s.kinds (id serial PRIMARY KEY, code text, visits int, label text)', s);
+	END LOOP;
+END
+$$;
+INSERT INTO ruled.accounts VALUES (1, 'all', '2026-01-01', 100, 10, '2020-01-01', 1, false, true, NULL, 'mine', 1.10, '{a}', 1, 0.1), (2, 'none', '2020-01-01', 5, NULL, NULL, NULL, NULL, true, 'x', NULL, NULL, NULL, NULL, NULL),
+	(3, 'alone', NULL, 7, 7, NULL, 7, NULL, true, 'y', NULL, NULL, '{}', NULL, NULL), (4, 'same', '2026-01-01', 9, 9, '2020-01-01', 1, true, true, 'z', 'z', 1, '{a}', 2, 1);
+INSERT INTO ra.accounts VALUES (1, 'all', '2025-01-01', 20, 30, '2019-01-01', 4, NULL, true, 'of ra', 'ra''s', 2.20, '{b,a}', 10, 0.2), (2, 'none', '2025-01-01', NULL, 1, NULL, NULL, NULL, false, NULL, NULL, NULL, '{c}', NULL, NULL),
+	(3, 'ours', '2025-01-01', 1, 1, '2020-01-01', 1, false, true, 'of ra', NULL, 1, '{d}', 5, 1), (4, 'same', '2025-01-01', 0, 9, '2020-01-01', 1, true, true, NULL, NULL, 0, '{a}', 0, 0);
+INSERT INTO rb.accounts VALUES (1, 'ours', '2026-01-01', 2, 2, '2018-01-01', 2, true, true, NULL, 'rb''s', 2, '{e}', 6, 2), (2, 'all', '2024-01-01', 3, 20, NULL, 2, true, false, 'of rb', NULL, 3.30, NULL, 100, 0.3);
+INSERT INTO ra.items VALUES (1, 'axe', 1), (2, 'bow', 3); INSERT INTO rb.items VALUES (1, 'pike', 1);
+INSERT INTO ruled.kinds VALUES (1, 'sword', 5, 'Sword'); INSERT INTO ra.kinds VALUES (7, 'sword', 6, 'Sword'), (8, 'rod', 1, 'Rod'); INSERT INTO rb.kinds VALUES (7, 'rod', 2, 'Rod'), (8, 'sword', 1, 'Sword');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_first', precedence => 'played DESC NULLS LAST', combine => $${"gold": "sum", "level": "max", "born": "min", "flags": "or", "vip": "or",
+	"quiet": "and", "motto": "first", "last_motto": "last", "spent": "sum", "worth": "sum", "tags": "ARRAY(SELECT DISTINCT t FROM pg_catalog.unnest(kept.tags || gone.tags) AS t ORDER BY 1)",
+	"odd {map} # @ % 'x": "kept.\"odd {map} # @ % 'x\" * 2 + gone.\"odd {map} # @ % 'x\" + 0 * length('{rows} # @ %s')"}$$);
+SELECT snowflake_migrate.declare_table('ruled.kinds', 'match', '{code}');
+SELECT snowflake_migrate.declare_policy('ruled.kinds', 'kinds_code_key', 'keep_target', combine => '{"visits": "sum"}');
+SELECT relation, policy, combine - 'tags' AS combine FROM snowflake_migrate.declared_policies WHERE relation = 'ruled.kinds'::regclass;
+CREATE FUNCTION sums() RETURNS text LANGUAGE sql AS $$
+	SELECT md5(concat_ws('|', (SELECT string_agg(t::text, ',' ORDER BY id) FROM ruled.accounts AS t), (SELECT string_agg(t::text, ',' ORDER BY id) FROM ruled.items AS t), (SELECT string_agg(t::text, ',' ORDER BY id) FROM ruled.kinds AS t)))
+$$;
+SELECT sums() AS before \gset
+SELECT severity, source, relation, object, problem, count, example FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE problem LIKE '%combine%' OR severity = 'error' ORDER BY relation, object, source, problem;
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{644,645}', batch_size => 2) \g /dev/null
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+SELECT CASE WHEN id < 10 THEN id END AS id, email, played, gold, level, born, flags, vip, quiet, rich FROM ruled.accounts ORDER BY email;
+SELECT email, motto, last_motto, spent, tags, "odd {map} # @ % 'x" AS odd, worth FROM ruled.accounts ORDER BY email;
+SELECT code, visits, label FROM ruled.kinds ORDER BY 1;
+SELECT i.name, a.email FROM ruled.items AS i JOIN ruled.accounts AS a ON a.id = owner_id ORDER BY 1;
+SELECT source, constraint_name, policy, old_key, column_name, old_value, new_value FROM snowflake_migrate.records WHERE run = :run AND policy = 'combine' ORDER BY column_name, source, old_key, old_value;
+SELECT * FROM snowflake_migrate.verify(:run);
+-- damage to what was combined, in rows that were there and in rows that came; a source that changes
+BEGIN; UPDATE ruled.accounts SET gold = gold + 1 WHERE email = 'all'; SELECT relation, problem, count, example FROM snowflake_migrate.verify(:run); ROLLBACK;
+BEGIN; UPDATE ruled.accounts SET level = NULL WHERE email = 'ours'; SELECT source, relation, problem, count FROM snowflake_migrate.verify(:run); ROLLBACK;
+BEGIN; UPDATE ra.accounts SET gold = gold + 1 WHERE email = 'all'; SELECT source, relation, problem, count, example FROM snowflake_migrate.verify(:run); ROLLBACK;
+BEGIN; UPDATE ra.accounts SET "odd {map} # @ % 'x" = 11 WHERE email = 'same'; SELECT source, relation, problem, count, example FROM snowflake_migrate.verify(:run); ROLLBACK;
+BEGIN; UPDATE rb.kinds SET visits = 0 WHERE code = 'sword'; SELECT source, relation, problem, count, example FROM snowflake_migrate.verify(:run); ROLLBACK;
+-- the way back: what was spent since is not given back twice
+UPDATE ruled.accounts SET gold = gold - 23 WHERE email = 'all';
+\set VERBOSITY sqlstate
+CALL snowflake_migrate.rollback(:run);
+\set VERBOSITY terse
+CALL snowflake_migrate.rollback(:run, force => true);
+SELECT gold, level FROM ruled.accounts WHERE email = 'all';
+UPDATE ruled.accounts SET gold = 100 WHERE email = 'all';
+SELECT sums() = :'before' AS as_before;
+
+-- what overflows, or can't be, is found before a row is copied
+UPDATE ruled.accounts SET gold = 2147483647 WHERE email = 'all'; UPDATE ra.accounts SET level = 100 WHERE email = 'all';
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE severity = 'error' ORDER BY relation, object;
+UPDATE ruled.accounts SET gold = 100 WHERE email = 'all';
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE severity = 'error' ORDER BY relation, object;
+UPDATE ra.accounts SET level = 30 WHERE email = 'all';
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "100 / gone.level + 0 / (kept.gold - 100)", "quiet": "NULL"}');
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE severity = 'error' ORDER BY relation, object;
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "gone.gold - 1000", "quiet": "NULL"}');
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE severity = 'error' ORDER BY relation, object;
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"quiet": "NULL"}');
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE severity = 'error' ORDER BY relation, object;
+-- a column of which two policies say different things, or that has become unique since
+ALTER TABLE ruled.accounts ADD UNIQUE (last_motto);
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "sum", "level": "max"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_last_motto_key', 'keep_target', combine => '{"gold": "max", "level": "max"}');
+CREATE UNIQUE INDEX leveled ON ruled.accounts ((level + 1)) WHERE level > 1000;
+SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE severity = 'error' ORDER BY relation, object;
+DROP INDEX ruled.leveled;
+
+-- bad ways
+\set VERBOSITY default
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'suffix', combine => '{"gold": "sum"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '["gold"]');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": 1}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"silver": "sum"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"motto": "sum"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "kept.gold + gone.silver"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "avg"}');
+\set VERBOSITY terse
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "count(*)"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "generate_series(1, 2)"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "1), (2"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": ""}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"id": "max"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"email": "max"}');
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"rich": "or"}');
+SELECT snowflake_migrate.declare_policy('ruled.items', 'items_pkey', 'keep_target', combine => '{"owner_id": "max"}');
+-- nobody else's
+CREATE ROLE regress_ruler;
+GRANT USAGE ON SCHEMA ruled TO regress_ruler; GRANT SELECT ON ruled.accounts TO regress_ruler; SELECT snowflake_migrate.grant_to('regress_ruler');
+SET ROLE regress_ruler;
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_target', combine => '{"gold": "kept.gold"}');
+RESET ROLE;
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{646,647}');
+DROP OWNED BY regress_ruler; DROP ROLE regress_ruler;
+ALTER TABLE ruled.accounts DROP CONSTRAINT accounts_last_motto_key; DELETE FROM snowflake_migrate.declared_policies WHERE constraint_name = 'accounts_last_motto_key';
+
+-- many rows, by chance: the sums of all, told without the map
+TRUNCATE ruled.accounts, ruled.items, ruled.kinds, ra.accounts, ra.items, ra.kinds, rb.accounts, rb.items, rb.kinds;
+SELECT setseed(0.43);
+SELECT snowflake_migrate.declare_policy('ruled.accounts', 'accounts_email_key', 'keep_first', precedence => 'played DESC NULLS LAST, born',
+	combine => '{"gold": "sum", "level": "max", "flags": "or", "spent": "kept.spent + gone.spent"}');
+INSERT INTO ruled.accounts (id, email, played, gold, level, flags, quiet, spent) SELECT i, 'e' || i, CASE WHEN random() < .8 THEN date '2020-01-01' + (random() * 3)::int END, CASE WHEN random() < .8 THEN (random() * 100)::int END, random() * 90, random() * 255, true, random() * 100 FROM generate_series(1, 300) AS i;
+INSERT INTO ra.accounts (email, played, gold, level, flags, quiet, spent) SELECT 'e' || 2 * i, CASE WHEN random() < .8 THEN date '2020-01-01' + (random() * 3)::int END, CASE WHEN random() < .8 THEN (random() * 100)::int END, random() * 90, random() * 255, true, random() * 100 FROM generate_series(1, 300) AS i;
+INSERT INTO rb.accounts (email, played, gold, level, flags, quiet, spent) SELECT 'e' || 3 * i, CASE WHEN random() < .8 THEN date '2020-01-01' + (random() * 3)::int END, CASE WHEN random() < .8 THEN (random() * 100)::int END, random() * 90, random() * 255, true, random() * 100 FROM generate_series(1, 300) AS i;
+CREATE TABLE everybody AS SELECT email, sum(gold) AS gold, max(level) AS level, bit_or(flags) AS flags, sum(spent) AS spent, max(played) AS played, count(*) AS n
+FROM (SELECT email, gold, level, flags, spent, played FROM ruled.accounts UNION ALL SELECT email, gold, level, flags, spent, played FROM ra.accounts UNION ALL SELECT email, gold, level, flags, spent, played FROM rb.accounts) AS a GROUP BY email;
+SELECT sums() AS before \gset
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{648,649}', batch_size => 100) \g /dev/null
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+SELECT n, count(*), count(*) FILTER (WHERE (a.gold, a.level, a.flags, a.spent, a.played) IS DISTINCT FROM (e.gold, e.level, e.flags, e.spent, e.played)) AS wrong
+FROM everybody AS e FULL JOIN ruled.accounts AS a USING (email) GROUP BY n ORDER BY n;
+SELECT * FROM snowflake_migrate.verify(:run);
+CALL snowflake_migrate.rollback(:run);
+SELECT sums() = :'before' AS as_before;
+
+DROP FUNCTION sums(); DROP TABLE everybody;
+DROP SCHEMA ruled, ra, rb CASCADE;
+DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_tables;

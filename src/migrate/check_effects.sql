@@ -176,6 +176,19 @@ BEGIN
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attidentity = 'a' AND a.attname <> ALL (t.key)
 			JOIN snowflake_migrate.declared_policies AS p
 				ON p.relation = t.relation AND p.policy IN ('keep_source', 'keep_first');
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, c.name,
+			'values of the column cannot be combined: ' || r.reason,
+			advice => 'Declare the policy of the table without the column.')
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN snowflake_migrate_internal.plan_columns AS c ON c.run = run_ AND c.no = t.no AND c.combine IS NOT NULL
+			CROSS JOIN LATERAL (
+				SELECT coalesce(snowflake_migrate_internal.not_combined(t.relation, c.name),
+					(SELECT format('the policy of "%s" combines them otherwise than that of "%s"', p.constraint_name,
+								   c.combined_by)
+					 FROM snowflake_migrate.declared_policies AS p
+					 WHERE p.relation = t.relation AND p.combine ->> c.name <> c.combine
+					 ORDER BY p.constraint_name LIMIT 1))) AS r (reason)
+		WHERE r.reason IS NOT NULL;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, p.constraint_name,
 			'a policy is declared for a constraint that does not exist',
 			advice => format('DELETE FROM snowflake_migrate.declared_policies '

@@ -231,21 +231,25 @@ BEGIN
 	RETURN names || (
 		SELECT jsonb_build_object(
 			'columns', string_agg(quote_ident(c.name), ', ' ORDER BY c.position),
-			'former', string_agg(format('CASE WHEN v.%I IS NULL OR %s THEN t.%I ELSE %s END',
-					c.name, d.differs, c.name, d.former), ', ' ORDER BY c.position),
-			'before', string_agg(format('CASE WHEN v.%I IS NULL OR %s AND NOT %s THEN t.%I ELSE %s END',
-					c.name, d.differs, r.is_replaced, c.name, d.former), ', ' ORDER BY c.position),
-			'undone', string_agg(format('CASE WHEN v.%I IS NULL THEN ''{}'' ELSE jsonb_build_object(%L, %s) END',
-					c.name, c.name, d.former), ' || ' ORDER BY c.position),
-			'given', string_agg(format('coalesce(v.%I, t.%I)', c.name, c.name), ', ' ORDER BY c.position),
+			'former', string_agg(format('CASE WHEN %s AND NOT %s THEN %s ELSE t.%I END',
+					d.is_given, d.differs, d.former, c.name), ', ' ORDER BY c.position),
+			'before', string_agg(format('CASE WHEN %s AND (NOT %s OR %s) THEN %s ELSE t.%I END',
+					d.is_given, d.differs, r.is_replaced, d.former, c.name), ', ' ORDER BY c.position),
+			'undone', string_agg(format('CASE WHEN %s THEN jsonb_build_object(%L, %s) ELSE ''{}'' END',
+					d.is_given, c.name, d.former), ' || ' ORDER BY c.position),
+			'given', string_agg(format('CASE WHEN %s THEN v.%I ELSE t.%I END', d.is_given, c.name, c.name), ', '
+								ORDER BY c.position),
 			'differ', format('(%s) AND NOT %s', string_agg(
-				format('v.%I IS NOT NULL AND %s', c.name, d.differs), ' OR ' ORDER BY c.position), r.is_replaced))
+				format('%s AND %s', d.is_given, d.differs), ' OR ' ORDER BY c.position), r.is_replaced))
 		FROM snowflake_migrate_internal.plan_columns AS c
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
 			CROSS JOIN LATERAL (
 				SELECT format('ROW (t.%I)::record OPERATOR(pg_catalog.*<>) ROW (v.%I)::record', c.name, c.name),
-					format('v.%I::%s', 'old ' || c.name, format_type(a.atttypid, a.atttypmod))) AS d (differs, former)
+					CASE WHEN c.combine IS NOT NULL THEN '(v."merge combined" IS TRUE)'
+						ELSE format('v.%I IS NOT NULL', c.name) END,
+					format('v.%I::%s', 'old ' || c.name, format_type(a.atttypid, a.atttypmod))
+			) AS d (differs, is_given, former)
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.fill($query$
 				EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v.o#}))
 			$query$, names)) AS r (is_replaced)

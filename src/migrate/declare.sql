@@ -52,6 +52,7 @@ CREATE TABLE snowflake_migrate.declared_policies (
 						  'renumber')),
 	argument text,
 	precedence text,				-- which of the rows that clash comes first; null: the target's
+	combine jsonb,					-- how columns of rows that become one are combined
 	declared_by name NOT NULL DEFAULT current_user,
 	PRIMARY KEY (relation, constraint_name)
 );
@@ -478,15 +479,142 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_precedence(regclass, text, 
 	IS 'for snowflake_migrate.declare_policy(): an error where the precedence is not as it must be';
 
 /*
+ * The aggregate that combines a column by one of the ways that have a name, over the values of rows in the order of
+ * "merge rank"; null: the way is an expression.  What or and and mean for numbers, is bit by bit.
+ */
+CREATE FUNCTION snowflake_migrate_internal.combining(way text, column_name text, type oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format(CASE
+			WHEN way IN ('sum', 'max', 'min') THEN way || '(%1$s ORDER BY "merge rank")'
+			WHEN way IN ('or', 'and') AND coalesce(nullif(y.typbasetype, 0), y.oid) = 'boolean'::regtype
+				THEN 'bool_' || way || '(%1$s)'
+			WHEN way IN ('or', 'and') THEN 'bit_' || way || '(%1$s)'
+			WHEN way IN ('first', 'last')
+				THEN '(array_agg(%1$s ORDER BY "merge rank"' || CASE way WHEN 'last' THEN ' DESC' ELSE '' END
+					|| ') FILTER (WHERE %1$s IS NOT NULL))[1]' END, column_name)
+	FROM pg_type AS y
+	WHERE y.oid = type
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.combining(text, text, oid)
+	IS 'for snowflake_migrate.merge()''s own use: the aggregate that combines a column';
+
+/* Why a column of rows that become one can't be combined; null: it can be. */
+CREATE FUNCTION snowflake_migrate_internal.not_combined(relation_ regclass, column_name name) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE
+			WHEN a.attgenerated <> '' THEN 'It is generated.'
+			WHEN a.attidentity = 'a' THEN 'It is GENERATED ALWAYS AS IDENTITY.'
+			WHEN i.label IS NOT NULL THEN format('It is in "%s", which rows as they become must not violate.', i.label)
+			WHEN EXISTS (SELECT FROM pg_constraint AS f
+						 WHERE f.contype = 'f' AND f.conrelid = relation_ AND a.attnum = ANY (f.conkey))
+				OR EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
+						   WHERE r.relation = relation_ AND r.column_name = a.attname) THEN 'It is a reference.'
+			WHEN EXISTS (SELECT FROM pg_partitioned_table AS p
+						 WHERE p.partrelid = relation_ AND (a.attnum = ANY (p.partattrs) OR p.partexprs IS NOT NULL))
+				THEN 'It is in the partition key.' END
+	FROM pg_attribute AS a
+		LEFT JOIN LATERAL (
+			SELECT x.relname
+			FROM snowflake_migrate_internal.with_partitions(relation_) AS o (oid)
+				JOIN pg_index AS i ON i.indrelid = o.oid AND (i.indisunique OR i.indisexclusion)
+				JOIN pg_class AS x ON x.oid = i.indexrelid
+				JOIN pg_attribute AS b ON b.attrelid = i.indrelid AND b.attname = a.attname
+			WHERE b.attnum = ANY (i.indkey) OR (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL) AND EXISTS (
+				SELECT FROM pg_depend AS d
+				WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+					AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid AND d.refobjsubid = b.attnum)
+			ORDER BY o.oid <> relation_, x.relname
+			LIMIT 1) AS i (label) ON true
+	WHERE a.attrelid = relation_ AND a.attname = not_combined.column_name
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.not_combined(regclass, name)
+	IS 'for snowflake_migrate.declare_policy(): why a column can''t be combined';
+
+/* Raises an error where a column can't be combined in this way, an aggregate or an expression over both rows. */
+CREATE FUNCTION snowflake_migrate_internal.try_combine(relation_ regclass, column_name name, way text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	type oid;
+	type_name text;
+	aggregate text;
+BEGIN
+	SELECT a.atttypid, format_type(a.atttypid, a.atttypmod) INTO type, type_name
+		FROM pg_attribute AS a WHERE a.attrelid = relation_ AND a.attname = try_combine.column_name;
+	aggregate := snowflake_migrate_internal.combining(way, quote_ident(column_name), type);
+	BEGIN
+		IF aggregate IS NOT NULL THEN
+			PERFORM snowflake_migrate_internal.try_expression(relation_,
+				format('CAST(%s AS %s)', replace(aggregate, '"merge rank"', '1'), type_name));
+			RETURN;
+		END IF;
+		PERFORM snowflake_migrate_internal.try_expression(relation_, '1');
+		EXECUTE format('SELECT %s FROM ONLY %s AS kept, ONLY %s AS gone WHERE false', way, relation_, relation_);
+		/* What is about more than these two rows is refused in WHERE. */
+		EXECUTE format('SELECT FROM ONLY %s AS kept, ONLY %s AS gone WHERE CAST((%s) AS %s) IS NULL AND false',
+					   relation_, relation_, way, type_name);
+	EXCEPTION WHEN syntax_error_or_access_rule_violation OR feature_not_supported THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('column "%s" of table %s cannot be combined by "%s"', column_name, relation_, way),
+			DETAIL = format('The column has type %s: %s.', type_name, SQLERRM),
+			HINT = 'Give "sum", "max", "min", "or", "and", "first", "last", or an expression over the row that stays, '
+				'kept, and the one that goes, gone, for example "kept.gold + gone.gold".';
+	END;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.try_combine(regclass, name, text)
+	IS 'for snowflake_migrate.declare_policy(): an error where a column can''t be combined in a way';
+
+/* Raises an error where columns of rows that become one can't be combined as it is said. */
+CREATE FUNCTION snowflake_migrate_internal.check_combine(relation_ regclass, policy text, combine jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	c record;
+	reason text;
+BEGIN
+	IF combine IS NULL THEN
+		RETURN;
+	ELSIF policy NOT IN ('keep_target', 'keep_source', 'keep_first') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('policy "%s" combines no rows', policy),
+			HINT = 'Rows become one by the policies "keep_target", "keep_source" and "keep_first".';
+	ELSIF jsonb_typeof(combine) <> 'object' OR combine = '{}'
+		OR EXISTS (SELECT FROM jsonb_each(combine) AS e WHERE jsonb_typeof(e.value) <> 'string') THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = 'combine must be an object of column names, each with the way in which the column is combined',
+			DETAIL = format('It is %s.', combine),
+			HINT = 'For example {"gold": "sum", "level": "max"}.';
+	END IF;
+	FOR c IN SELECT e.key::name AS name, e.value AS way FROM jsonb_each_text(combine) AS e ORDER BY e.key LOOP
+		PERFORM snowflake_migrate_internal.columns_exist(relation_, ARRAY[c.name]);
+		reason := snowflake_migrate_internal.not_combined(relation_, c.name);
+		IF reason IS NOT NULL THEN
+			RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+				MESSAGE = format('column "%s" of table %s cannot be combined', c.name, relation_),
+				DETAIL = reason;
+		END IF;
+		PERFORM snowflake_migrate_internal.try_combine(relation_, c.name, c.way);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_combine(regclass, text, jsonb)
+	IS 'for snowflake_migrate.declare_policy(): an error where columns can''t be combined as it is said';
+
+/*
  * constraint: a unique constraint, the primary key, or a unique index of the table.  precedence: a list for ORDER BY
- * over the row's columns.
+ * over the row's columns.  combine: for columns, how values of rows that become one are combined: an aggregate, or SQL
+ * over the rows kept and gone.
  */
 CREATE FUNCTION snowflake_migrate.declare_policy(
 	relation regclass,
 	constraint_name name,
 	policy text,
 	argument text DEFAULT NULL,
-	precedence text DEFAULT NULL) RETURNS void
+	precedence text DEFAULT NULL,
+	combine jsonb DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
@@ -496,7 +624,7 @@ DECLARE
 BEGIN
 	IF relation IS NULL OR constraint_name IS NULL OR policy IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
-			MESSAGE = 'only the argument and the precedence of a policy may be null';
+			MESSAGE = 'only the argument, the precedence and combine of a policy may be null';
 	ELSIF policy <> ALL ('{error,suffix,next_free,keep_target,keep_source,keep_first,skip,rerank,renumber}') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('invalid value for "policy": "%s"', policy),
@@ -526,12 +654,13 @@ BEGIN
 			DETAIL = format('"%s" is not the primary key of table %s.', constraint_name, relation);
 	END IF;
 	PERFORM snowflake_migrate_internal.check_precedence(relation, policy, precedence, changed[1]);
+	PERFORM snowflake_migrate_internal.check_combine(relation, policy, combine);
 	INSERT INTO snowflake_migrate.declared_policies AS d
-	VALUES (relation, constraint_name, policy, argument, precedence)
+	VALUES (relation, constraint_name, policy, argument, precedence, combine)
 	ON CONFLICT (relation, constraint_name) DO UPDATE
 		SET policy = excluded.policy, argument = excluded.argument, precedence = excluded.precedence,
-			declared_by = excluded.declared_by;
+			combine = excluded.combine, declared_by = excluded.declared_by;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text, text)
+COMMENT ON FUNCTION snowflake_migrate.declare_policy(regclass, name, text, text, text, jsonb)
 	IS 'declares what becomes of rows that clash';

@@ -45,7 +45,8 @@ BEGIN
 	IF names ->> 'changes' IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			CREATE TABLE {change} (
-				source int NOT NULL, {old_columns}, tries int NOT NULL, {changes}, PRIMARY KEY (source, {o#}))
+				source int NOT NULL, {old_columns}, tries int NOT NULL, "merge combined" boolean, {changes},
+				PRIMARY KEY (source, {o#}))
 		$query$, names);
 	END IF;
 END
@@ -345,6 +346,23 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.violations(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: what rows as they become may violate';
 
+/* The target's rows in which policies change something, as a further part of all_rows(); null: there are none. */
+CREATE FUNCTION snowflake_migrate_internal.changed_target_rows(run_ bigint, no_ int) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.target_change_names(run_, no_);
+BEGIN
+	RETURN snowflake_migrate_internal.fill($query$
+			UNION ALL
+			SELECT 0, t.* FROM ({rows}) AS t
+			WHERE EXISTS (SELECT FROM {change} AS v WHERE v.source = 0 AND ({v.o#}) = ({t."merge o#"}))
+		$query$, names || jsonb_build_object('rows', snowflake_migrate_internal.target_rows(run_, no_, true)));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.changed_target_rows(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the target''s rows in which policies change something';
+
 /*
  * Adds to the report which of one table's rows, as they become, violate its constraints: the sources may not have
  * them.
@@ -371,6 +389,12 @@ BEGIN
 					AND (o.oid = plan.relation OR c.conparentid = 0);
 	END IF;
 	FOR con IN SELECT v.* FROM snowflake_migrate_internal.violations(plan.relation) AS v LOOP
+		/* Rows of the target that change are looked at as well, but would clash with themselves. */
+		names := names || jsonb_build_object(
+			'become', snowflake_migrate_internal.all_rows(run_, no_)
+				|| CASE WHEN con.violated NOT LIKE '%IS FALSE' THEN ''
+					ELSE coalesce(snowflake_migrate_internal.changed_target_rows(run_, no_), '') END,
+			'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'', ''t'')' END);
 		PERFORM snowflake_migrate_internal.report_rows(names,
 			snowflake_migrate_internal.fill($query$
 				SELECT q.*, row_number() OVER (PARTITION BY q.source ORDER BY q.example)
@@ -617,6 +641,8 @@ BEGIN
 		FROM snowflake_migrate_internal.rows_parts(run_, no_, source_, true, false) AS p
 			LEFT JOIN LATERAL unnest(p.names, p.expressions) AS e (name, expression)
 				ON e.name <> ALL (plan.key::text[]) AND e.name <> ALL (coalesce(plan.natural_key, '{}')::text[])
+					AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+									WHERE c.run = run_ AND c.no = no_ AND c.name = e.name AND c.combine IS NOT NULL)
 		GROUP BY p.origin;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*) FROM {map} AS m WHERE m.source = {source} AND m.action = 'm'
@@ -739,6 +765,7 @@ AS $$
 				THEN 'rows clash: those of the target get the next free number'
 				ELSE 'rows clash: they get the next free number' END
 			WHEN 'keep_first' THEN 'rows clash: the row that ranks first stays'
+			WHEN 'combine' THEN format('values of column %I are combined', x.column_name)
 			WHEN 'keep_target' THEN 'rows clash: the row that was there first stays'
 			WHEN 'keep_source' THEN 'rows clash: the source''s row takes the place'
 			WHEN 'skip' THEN 'rows are skipped'
@@ -746,12 +773,13 @@ AS $$
 			WHEN 'renumber' THEN 'snowflake ids clash: they get new ones' END,
 		x.count, x.example)
 	FROM (
-		SELECT r.source, r.relation, r.constraint_name, r.policy, count(*),
+		SELECT r.source, r.relation, r.constraint_name, r.policy, c.column_name, count(*),
 			min(concat_ws(' ', r.old_key, r.old_value || ' -> ' || r.new_value)) AS example
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate.records AS r ON r.run = run_ AND r.relation = t.relation::text
+			CROSS JOIN LATERAL (SELECT CASE r.policy WHEN 'combine' THEN r.column_name END) AS c (column_name)
 		WHERE t.run = run_ AND t.no = no_
-		GROUP BY r.source, r.relation, r.constraint_name, r.policy
+		GROUP BY r.source, r.relation, r.constraint_name, r.policy, c.column_name
 		ORDER BY r.source, r.constraint_name, r.policy
 	) AS x
 $$;
@@ -803,6 +831,9 @@ BEGIN
 		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_);
 	END IF;
 	IF is_filled THEN
+		PERFORM snowflake_migrate_internal.combine_rows(run_, no_)
+			WHERE plan.kind <> 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+												  WHERE c.run = run_ AND c.no = no_ AND c.combine IS NOT NULL);
 		PERFORM snowflake_migrate_internal.find_violations(run_, no_);
 		PERFORM snowflake_migrate_internal.find_lost_references(run_, no_);
 	END IF;

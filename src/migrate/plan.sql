@@ -124,6 +124,8 @@ CREATE TABLE snowflake_migrate_internal.plan_columns (
 	changed_by text,					-- the policy that may change it
 	is_lost boolean NOT NULL DEFAULT false,		-- null in the rows that lost_NO has
 	in_target boolean NOT NULL DEFAULT false,		-- in rows of the target, too
+	combine text,						-- how values of rows that become one are combined
+	combined_by name,					-- by which constraint's policy
 	PRIMARY KEY (run, no, name)
 );
 
@@ -580,8 +582,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint)
 CREATE FUNCTION snowflake_migrate_internal.write_columns(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	INSERT INTO snowflake_migrate_internal.plan_columns (run, no, name, position, generated, changed_by, in_target)
-	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '', x.policy, coalesce(x.in_target, false)
+	INSERT INTO snowflake_migrate_internal.plan_columns 
+		(run, no, name, position, generated, changed_by, in_target, combine, combined_by)
+	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '',
+		coalesce(x.policy, CASE WHEN k.way IS NOT NULL THEN 'combine' END),
+		coalesce(x.in_target, k.way IS NOT NULL), k.way, k.constraint_name
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
 		LEFT JOIN LATERAL (
@@ -591,6 +596,12 @@ AS $$
 				AND a.attname = ANY (snowflake_migrate_internal.policy_columns(t.relation, p.constraint_name, p.policy))
 			ORDER BY 2 DESC, p.constraint_name
 			LIMIT 1) AS x (policy, in_target) ON true
+		LEFT JOIN LATERAL (
+			SELECT p.combine ->> a.attname, p.constraint_name
+			FROM snowflake_migrate.declared_policies AS p
+			WHERE p.relation = t.relation AND p.combine ? a.attname
+			ORDER BY p.constraint_name
+			LIMIT 1) AS k (way, constraint_name) ON true
 	WHERE t.run = run_
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_columns(bigint)
@@ -714,7 +725,7 @@ BEGIN
 		WHERE r.run = run_ AND r.condition IS NOT NULL;
 	PERFORM snowflake_migrate_internal.refuse_declared(p.declared_by, p.relation, p.constraint_name)
 		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
-		WHERE t.run = run_ AND (p.policy = 'rerank' OR p.precedence IS NOT NULL);
+		WHERE t.run = run_ AND (p.policy = 'rerank' OR p.precedence IS NOT NULL OR p.combine IS NOT NULL);
 	PERFORM snowflake_migrate_internal.check_planned_references(run_);
 	PERFORM snowflake_migrate_internal.write_sources(run_);
 END

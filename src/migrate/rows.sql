@@ -390,6 +390,7 @@ CREATE FUNCTION snowflake_migrate_internal.stored_columns(
 	OUT key_position int,
 	OUT changed_by text,
 	OUT is_lost boolean,
+	OUT combined boolean,
 	OUT given text,
 	OUT default_value text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -398,6 +399,7 @@ AS $$
 BEGIN
 	RETURN QUERY
 	SELECT c.position, c.name, y.type, array_position(t.key, c.name), c.changed_by, c.is_lost,
+		c.combine IS NOT NULL,
 		snowflake_migrate_internal.source_value(t.relation, s.relation, c.name),
 		format('CAST((%s) AS %s)',
 			   coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(b.typdefaultbin, 0), 'NULL'), y.type)
@@ -568,7 +570,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rows_origin(bigint, int, int, boo
 
 /*
  * The parts of a query for the rows of one table of one source: the target's columns that it gives, what each becomes,
- * and where from.  Columns that the source lacks are not among them, or with all_columns are their defaults.
+ * and where from.  Columns that the source lacks are not among them, or with all_columns are their defaults.  Those
+ * that are combined with other rows' are as they are alone, unless combined.
  */
 CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	run_ bigint,
@@ -576,6 +579,7 @@ CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	source_ int,
 	with_map boolean,
 	all_columns boolean,
+	combined boolean DEFAULT true,
 	OUT names text[],
 	OUT expressions text[],
 	OUT origin text)
@@ -595,7 +599,10 @@ AS $$
 				ELSE snowflake_migrate_internal.referring_value(run_, no_, source_, c.name, c.given, c.type) END
 		) AS v (value)
 		CROSS JOIN LATERAL (
-			SELECT CASE WHEN with_map AND c.changed_by IS NOT NULL THEN format('coalesce(v.%I, %s)', c.name, v.value)
+			SELECT CASE
+				WHEN with_map AND c.changed_by IS NOT NULL AND (rows_parts.combined OR NOT c.combined)
+					THEN format(CASE WHEN c.combined THEN 'CASE WHEN v."merge combined" THEN v.%I ELSE %s END'
+						ELSE 'coalesce(v.%I, %s)' END, c.name, v.value)
 				WHEN with_map AND c.is_lost THEN format(
 					'CASE WHEN NOT EXISTS (SELECT FROM %s AS l WHERE l.source = %s AND (%s) = (%s) AND l.name = %L) '
 						'THEN %s END',
@@ -606,7 +613,7 @@ AS $$
 		) AS e (expression)
 	WHERE c.given IS NOT NULL OR all_columns OR with_map AND c.changed_by IS NOT NULL
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the parts of a query for rows as they become';
 
 /* A query for a table's rows, with its generated columns, which are made of the others, added. */
@@ -640,7 +647,8 @@ CREATE FUNCTION snowflake_migrate_internal.source_rows(
 	run_ bigint,
 	no_ int,
 	source_ int,
-	condition text DEFAULT NULL) RETURNS text
+	condition text DEFAULT NULL,
+	combined boolean DEFAULT true) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
@@ -659,11 +667,11 @@ BEGIN
 				p.origin,
 				' WHERE ' || condition))
 		FROM snowflake_migrate_internal.plan_tables AS t,
-			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true) AS p
+			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true, combined) AS p
 		WHERE t.run = run_ AND t.no = no_);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int, text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';
 
 /* source_rows() for people (doc/merging.md).  The query has what the role of the run wrote into its plan. */
@@ -701,7 +709,11 @@ AS $$
 		CROSS JOIN LATERAL (
 			SELECT jsonb_build_object(
 				'columns', string_agg(
-					format(CASE WHEN p.in_target THEN 'coalesce(v.%1$I, t.%1$I) AS %1$I' ELSE 't.%1$I' END, p.name),
+					format(CASE
+						WHEN p.combine IS NOT NULL
+							THEN 'CASE WHEN v."merge combined" THEN v.%1$I ELSE t.%1$I END AS %1$I'
+						WHEN p.in_target THEN 'coalesce(v.%1$I, t.%1$I) AS %1$I'
+						ELSE 't.%1$I' END, p.name),
 					', ' ORDER BY p.position),
 				'changes', CASE WHEN bool_or(p.in_target) THEN snowflake_migrate_internal.fill(
 						'LEFT JOIN {change} AS v ON v.source = 0 AND ({v.o#}) = ({t.@})',
@@ -714,16 +726,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.target_rows(bigint, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a query for the target''s rows as they become';
 
 /* A query for the rows of all sources as they become, with "merge source" before. */
-CREATE FUNCTION snowflake_migrate_internal.all_rows(run_ bigint, no_ int) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.all_rows(run_ bigint, no_ int, combined boolean DEFAULT true) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT string_agg(format('SELECT %s AS "merge source", s.* FROM (%s) AS s', s.source,
-							 snowflake_migrate_internal.source_rows(run_, no_, s.source)),
+							 snowflake_migrate_internal.source_rows(run_, no_, s.source, combined => combined)),
 					  ' UNION ALL ' ORDER BY s.source)
 	FROM snowflake_migrate_internal.plan_sources AS s
 	WHERE s.run = run_ AND s.no = no_
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a query for the rows of all sources as they become';
 
 /*

@@ -508,6 +508,28 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_changes(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows of the target that are not what policies made of them';
 
+/* Rows whose combined values are not what comes of the rows of the sources, and the former ones of the target. */
+CREATE FUNCTION snowflake_migrate_internal.verify_combined(run_ bigint, no_ int, OUT count bigint, OUT example text)
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.combine_names(run_, no_);
+BEGIN
+	IF names IS NOT NULL THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({q."merge n#"::text})
+			FROM ({combined}) AS q
+				LEFT JOIN {change} AS v
+					ON v.source = q."merge source" AND ({v.o#}) = ({q."merge o#"}) AND v."merge combined"
+			WHERE {differs}
+		$query$, names) INTO count, example;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_combined(bigint, int)
+	IS 'for snowflake_migrate.verify(): rows whose combined values are not what they should be';
+
 /*
  * What a table of the target has that it should not.  When the target has been opened again, or another merge has
  * followed, it may have more rows whose keys do not tell where they came from: then only what the merge's own node
@@ -567,6 +589,8 @@ BEGIN
 	END IF;
 	RETURN QUERY SELECT 'rows of the target are not what policies made of them', v.count, v.example
 		FROM snowflake_migrate_internal.verify_changes(run_, no_) AS v WHERE v.count > 0;
+	RETURN QUERY SELECT 'combined values are not what the rows say: a source changed', v.count, v.example
+		FROM snowflake_migrate_internal.verify_combined(run_, no_) AS v WHERE v.count > 0;
 	RETURN QUERY SELECT v.problem, v.count, NULL::text
 		FROM snowflake_migrate_internal.verify_foreign_keys(run_, no_) AS v;
 	RETURN QUERY SELECT 'constraints or triggers are not as they were', NULL::bigint,
