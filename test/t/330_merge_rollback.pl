@@ -172,4 +172,18 @@ rolled_back('unfinished', $run, 'a rollback that was killed');
 $server->psql('unfinished', "CALL snowflake_migrate.rollback($run)");
 rolled_back('unfinished', $run, 'once more');
 
+# By other rules: who ranks first keeps the name, rows of the target are renamed and replaced, coins are added up, titles stay behind.
+$merge->ready('ruled');
+$merge->rule('ruled');
+$before = $merge->checksums('ruled');
+$run = $merge->call('ruled');
+$merge->is_merged('ruled', 'by rules');
+is($merge->misnamed('ruled', 'players', sub { $_[1]->{level} <=> $_[0]->{level} || $_[0]->{created_at} cmp $_[1]->{created_at} }), '',
+	'by rules: the highest level keeps the name of a player');
+is($merge->misnamed('ruled', 'guilds', sub { $_[0]->{founded} cmp $_[1]->{founded} }), '', 'by rules: the oldest keeps the name of a guild');
+isnt($merge->sql('ruled', "SELECT count(*) FROM snowflake_migrate.records WHERE run = $run AND source IS NULL AND policy = 'suffix'"), 0,
+	'by rules: rows of the target were renamed');
+$merge->sql('ruled', "CALL snowflake_migrate.rollback($run, force => true)");
+is_deeply({ %{ $merge->checksums('ruled') }, 'Guild Log' => '' }, { %$before, 'Guild Log' => '' }, 'by rules: taken back, to the bit');
+
 done_testing();

@@ -61,6 +61,14 @@ my @declarations = (
 	q{policy('{t}.titles', 'titles_title_key', 'skip')},
 );
 
+# Other rules for some of these.
+my @rules = (
+	qq{table('{t}.titles', 'copy', "only" => \$\$title <> '$Snowflake::Merge::World::banned'\$\$)},
+	q{policy('{t}.wallets', 'wallets_pkey', 'keep_first', precedence => 'coins DESC', combine => '{"coins": "sum"}')},
+	q{policy('{t}.players', 'players_name_key', 'suffix', '_{source}', precedence => 'level DESC, created_at')},
+	q{policy('{t}.guilds', 'guilds_name', 'suffix', ' ({source})', precedence => 'founded')},
+);
+
 # scale: 1 makes some 1000 rows for each world.  A seed that was printed comes again by MERGE_SEED in the environment.
 sub new
 {
@@ -170,6 +178,16 @@ sub declare
 	my ($self, $database, $pattern) = @_;
 
 	$self->sql($database, map { 'SELECT snowflake_migrate.declare_' . s/\{t\}/realm/gr } grep { !defined $pattern || /$pattern/ } @declarations);
+	return;
+}
+
+# Declares other rules; from then on, the oracle goes by them.
+sub rule
+{
+	my ($self, $database) = @_;
+
+	$self->sql($database, map { 'SELECT snowflake_migrate.declare_' . s/\{t\}/realm/gr } @rules);
+	$self->{ruled} = 1;
 	return;
 }
 

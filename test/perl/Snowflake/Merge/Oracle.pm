@@ -127,7 +127,8 @@ sub expect_source
 	my ($self, $result, $rows, $replaced) = @_;
 
 	# The marks of titles that are skipped.
-	my %lost = map { $_ => 1 } map { $rows->{titles}->{$_} =~ /^\((\w+),/ } grep { exists $result->{titles}->{$_} } keys %{ $rows->{titles} };
+	my %lost = map { $_ => 1 } map { $rows->{titles}->{$_} =~ /^\((\w+),/ }
+	  grep { exists $result->{titles}->{$_} || $self->{ruled} && $_ eq $Snowflake::Merge::World::banned } keys %{ $rows->{titles} };
 
 	push @{ $result->{'Guild Log'} }, @{ $rows->{'Guild Log'} };
 	foreach my $table (grep { $_ ne 'Guild Log' } keys %$rows)
@@ -136,19 +137,62 @@ sub expect_source
 		{
 			my $row = $rows->{$table}->{$key};
 
+			next if $self->{ruled} && $table eq 'titles' && $key eq $Snowflake::Merge::World::banned;
 			# A skipped title's decrees go with it, its votes are for nothing.
 			next if $table eq 'decrees' && $row =~ /^\((\w+)\)$/ && $lost{$1};
 			$row =~ s/^\((\w+)/$lost{$1} ? '(' : "($1"/e if $table eq 'votes';
 			if (exists $result->{$table}->{$key})
 			{
 				die "$table $key is in two worlds" unless $shared{$table};
+				if ($self->{ruled} && $table eq 'wallets')
+				{
+					$result->{$table}->{$key} = combined($result->{$table}->{$key}, $row, $replaced, $key);
+					next;
+				}
 				next if $table ne 'wallets' || $replaced->{$key};
 			}
-			$replaced->{$key} = 1 if $table eq 'wallets';
+			$replaced->{$key} = 1 if $table eq 'wallets' && !$self->{ruled};
 			$result->{$table}->{$key} = $row;
 		}
 	}
 	return;
+}
+
+# Two wallets that become one: the richest stays, with the coins of all.
+sub combined
+{
+	my ($one, $other, $richest, $key) = @_;
+	my ($sum, $mark) = $one =~ /^\((\d+),(\w+)\)$/;
+	my ($coins, $other_mark) = $other =~ /^\((\d+),(\w+)\)$/;
+
+	$richest->{$key} //= $sum;
+	if ($coins > $richest->{$key})
+	{
+		$richest->{$key} = $coins;
+		$mark = $other_mark;
+	}
+	$sum += $coins;
+	return "($sum,$mark)";
+}
+
+# Those whose names are not as a precedence says, by the rows of all worlds: the first keeps the name, no other has it.  order compares
+# two rows.
+sub misnamed
+{
+	my ($self, $database, $table, $order) = @_;
+	my %names = map { split /\t/ } split /\n/, $self->sql($database, "SELECT concat_ws(E'\\t', mark, name) FROM realm.$table");
+	my %wanted;
+	my @wrong;
+
+	push @{ $wanted{ lc $_->{name} } }, $_ foreach map { @{ $self->{worlds}->{$_}->{$table} } } 'realm', @Snowflake::Merge::World::sources;
+	foreach my $name (sort keys %wanted)
+	{
+		# sort is stable: of equal ones, the target's comes first.
+		my ($first, @others) = sort { $order->($a, $b) } @{ $wanted{$name} };
+
+		push @wrong, grep { (lc $names{$_->{mark}} eq $name) != ($_ == $first) } $first, @others;
+	}
+	return join ', ', map { "$_->{mark}: $_->{name} became $names{$_->{mark}}" } @wrong;
 }
 
 # The number of rows that each table has, so that none is there that has no natural form.

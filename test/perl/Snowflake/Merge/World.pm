@@ -17,6 +17,9 @@ our @EXPORT_OK = qw(choose literal quoted types_sql);
 
 our @sources = ('west', 'East');
 
+# The title that rules leave behind.
+our $banned = 'Jarl';
+
 # Of the source rows that had snowflake ids before.
 my $former_node = 21;
 
