@@ -328,6 +328,9 @@ SELECT gold, level FROM ruled.accounts WHERE email = 'all';
 UPDATE ruled.accounts SET gold = 100 WHERE email = 'all';
 SELECT sums() = :'before' AS as_before;
 
+-- not while others change the target
+CALL snowflake_migrate.merge('{ra,rb}', 'ruled', '{646,647}', target_in_use => true);
+
 -- what overflows, or can't be, is found before a row is copied
 UPDATE ruled.accounts SET gold = 2147483647 WHERE email = 'all'; UPDATE ra.accounts SET level = 100 WHERE email = 'all';
 SELECT severity, relation, object, problem, count FROM snowflake_migrate.check('{ra,rb}', 'ruled') WHERE severity = 'error' ORDER BY relation, object;

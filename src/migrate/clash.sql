@@ -199,8 +199,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.constraint_names(bigint, int, jso
 
 /*
  * The same with the sources' rows that are not copied yet, as long as there are sources: become, the rows as they
- * become, and wanted, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..; with a precedence also place,
- * in which order rows that want the same come.
+ * become, and wanted, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..; with a precedence also
+ * place, in which order rows that want the same come.
  *
  * Where the target's rows are ranked among the others (ranks_target), they are of become and wanted, as those of source
  * 0.  Only policies that can change a target's row, or put another in its place, ask for that.

@@ -56,6 +56,64 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rows_to_combine(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: a query for the rows that become one with others';
 
 /*
+ * The columns of one table as the queries about combined rows list them: those that are combined (columns, and how:
+ * aggregates, next_values), or all.  alone: as if only one were combined.
+ */
+CREATE FUNCTION snowflake_migrate_internal.combine_columns(run_ bigint, no_ int, relation_ oid, alone name)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		SELECT jsonb_build_object(
+				'columns', string_agg(quote_ident(c.name), ', ' ORDER BY c.position)
+					FILTER (WHERE c.combine IS NOT NULL),
+				'old_columns', string_agg(quote_ident('old ' || c.name), ', ' ORDER BY c.position)
+					FILTER (WHERE c.combine IS NOT NULL),
+				'own_texts', string_agg(format('q.%I::text', 'own ' || c.name), ', ' ORDER BY c.position)
+					FILTER (WHERE c.combine IS NOT NULL),
+				'assigned', string_agg(format('%I = excluded.%I, %I = excluded.%I', c.name, c.name,
+											  'old ' || c.name, 'old ' || c.name), ', ')
+					FILTER (WHERE c.combine IS NOT NULL),
+				'differs', string_agg(format(
+						'ROW (q.%1$I)::record OPERATOR(pg_catalog.*<>) '
+						'ROW (CASE WHEN v."merge combined" THEN v.%1$I ELSE q.%2$I END)::record',
+						c.name, 'own ' || c.name), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
+				'changes', string_agg(format('ROW (q.%I)::record OPERATOR(pg_catalog.*<>) ROW (q.%I)::record',
+											 c.name, 'own ' || c.name), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
+				'aggregates', coalesce(string_agg(', ' || format('CAST(%s AS %s)%s AS %I',
+					x.aggregate, x.type, x.collation, c.name), '' ORDER BY c.position)
+					FILTER (WHERE x.aggregate IS NOT NULL), ''),
+				'values', string_agg(format('%s.%I, s.%I AS %I', CASE WHEN x.aggregate IS NULL THEN 'e' ELSE 'a' END,
+					c.name, c.name, 'own ' || c.name), ', ' ORDER BY c.position) FILTER (WHERE c.combine IS NOT NULL),
+				'first_values', string_agg(CASE WHEN x.is_expression
+					THEN format('CAST(s.%I AS %s)%s AS %I', c.name, x.type, x.collation, c.name)
+					ELSE format('s.%I', c.name) END, ', ' ORDER BY c.position),
+				'next_values', string_agg(CASE WHEN x.is_expression
+					THEN format('CAST((%s) AS %s)%s', c.combine, x.type, x.collation)
+					ELSE format('kept.%I', c.name) END, ', ' ORDER BY c.position),
+				'has_expressions', bool_or(x.is_expression))
+			FROM (
+					SELECT k.name, k.position, CASE WHEN k.name = coalesce(alone, k.name) THEN k.combine END AS combine
+					FROM snowflake_migrate_internal.plan_columns AS k
+					WHERE k.run = run_ AND k.no = no_) AS c
+				JOIN pg_attribute AS a ON a.attrelid = relation_ AND a.attname = c.name
+				CROSS JOIN LATERAL (
+					SELECT g.aggregate, c.combine IS NOT NULL AND g.aggregate IS NULL AS is_expression,
+						format_type(a.atttypid, a.atttypmod) AS type,
+						coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
+								  FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
+								  WHERE l.oid = a.attcollation), '') AS collation
+					FROM snowflake_migrate_internal.combining(c.combine, quote_ident(c.name), a.atttypid)
+						AS g (aggregate)
+				) AS x);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.combine_columns(bigint, int, oid, name)
+	IS 'for snowflake_migrate.merge()''s own use: the columns in queries about combined rows';
+
+/*
  * The names in queries about combined rows, or null where none are.  combined is a query for the rows that stay, each
  * with the combined values of its columns, and what they were ("own ..") alone; differs: whether these are not what is
  * on record, v.  alone: of one column only.
@@ -70,47 +128,7 @@ AS $$
 DECLARE
 	names jsonb := snowflake_migrate_internal.names(run_, no_);
 BEGIN
-	SELECT names || jsonb_build_object(
-			'columns', string_agg(quote_ident(c.name), ', ' ORDER BY c.position) FILTER (WHERE c.combine IS NOT NULL),
-			'old_columns', string_agg(quote_ident('old ' || c.name), ', ' ORDER BY c.position)
-				FILTER (WHERE c.combine IS NOT NULL),
-			'own_texts', string_agg(format('q.%I::text', 'own ' || c.name), ', ' ORDER BY c.position)
-				FILTER (WHERE c.combine IS NOT NULL),
-			'assigned', string_agg(format('%I = excluded.%I, %I = excluded.%I', c.name, c.name,
-										  'old ' || c.name, 'old ' || c.name), ', ')
-				FILTER (WHERE c.combine IS NOT NULL),
-			'differs', string_agg(format(
-					'ROW (q.%1$I)::record OPERATOR(pg_catalog.*<>) '
-					'ROW (CASE WHEN v."merge combined" THEN v.%1$I ELSE q.%2$I END)::record',
-					c.name, 'own ' || c.name), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
-			'changes', string_agg(format('ROW (q.%I)::record OPERATOR(pg_catalog.*<>) ROW (q.%I)::record',
-										 c.name, 'own ' || c.name), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
-			'aggregates', coalesce(string_agg(', ' || format('CAST(%s AS %s)%s AS %I',
-				x.aggregate, x.type, x.collation, c.name), '' ORDER BY c.position)
-				FILTER (WHERE x.aggregate IS NOT NULL), ''),
-			'values', string_agg(format('%s.%I, s.%I AS %I', CASE WHEN x.aggregate IS NULL THEN 'e' ELSE 'a' END,
-				c.name, c.name, 'own ' || c.name), ', ' ORDER BY c.position) FILTER (WHERE c.combine IS NOT NULL),
-			'first_values', string_agg(CASE WHEN x.is_expression
-				THEN format('CAST(s.%I AS %s)%s AS %I', c.name, x.type, x.collation, c.name)
-				ELSE format('s.%I', c.name) END, ', ' ORDER BY c.position),
-			'next_values', string_agg(CASE WHEN x.is_expression
-				THEN format('CAST((%s) AS %s)%s', c.combine, x.type, x.collation)
-				ELSE format('kept.%I', c.name) END, ', ' ORDER BY c.position),
-			'has_expressions', bool_or(x.is_expression))
-		INTO names
-		FROM (
-				SELECT k.name, k.position, CASE WHEN k.name = coalesce(alone, k.name) THEN k.combine END AS combine
-				FROM snowflake_migrate_internal.plan_columns AS k
-				WHERE k.run = run_ AND k.no = no_) AS c
-			JOIN pg_attribute AS a ON a.attrelid = (names ->> 'oid')::oid AND a.attname = c.name
-			CROSS JOIN LATERAL (
-				SELECT g.aggregate, c.combine IS NOT NULL AND g.aggregate IS NULL AS is_expression,
-					format_type(a.atttypid, a.atttypmod) AS type,
-					coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
-							  FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-							  WHERE l.oid = a.attcollation), '') AS collation
-				FROM snowflake_migrate_internal.combining(c.combine, quote_ident(c.name), a.atttypid) AS g (aggregate)
-			) AS x;
+	names := names || snowflake_migrate_internal.combine_columns(run_, no_, (names ->> 'oid')::oid, alone);
 	IF names ->> 'columns' IS NULL OR names ->> 'kind' = 'none'
 		OR NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		RETURN NULL;

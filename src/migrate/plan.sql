@@ -707,6 +707,35 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_sources(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the sources of a plan';
 
+/*
+ * Raises an error where a policy could change rows of a target in use: its users change them meanwhile, and what they
+ * rank by.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_rules_in_use(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	declared record;
+BEGIN
+	SELECT p.relation, p.constraint_name, p.policy, p.combine INTO declared
+		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
+		WHERE t.run = run_
+			AND (p.combine IS NOT NULL
+				 OR p.precedence IS NOT NULL AND p.policy IN ('suffix', 'next_free', 'keep_first'))
+		ORDER BY t.no, p.constraint_name LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+			MESSAGE = format('cannot merge into a target in use by the policy of "%s" of table %s',
+							 declared.constraint_name, declared.relation),
+			DETAIL = format('Policy "%s" with %s could change rows of the target, which its users change meanwhile.',
+							declared.policy, CASE WHEN declared.combine IS NULL THEN 'a precedence' ELSE 'combine' END),
+			HINT = 'Merge with the target closed, or declare the policy without it.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rules_in_use(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where policies could change rows of a target in use';
+
 /* Writes the plan of a run. */
 CREATE FUNCTION snowflake_migrate_internal.plan(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -716,6 +745,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.write_columns(run_);
 	PERFORM snowflake_migrate_internal.write_references(run_);
 	PERFORM snowflake_migrate_internal.write_steps_in_use(run_);
+	PERFORM snowflake_migrate_internal.refuse_rules_in_use(run_) WHERE snowflake_migrate_internal.is_in_use(run_);
 	PERFORM snowflake_migrate_internal.refuse_declared(d.declared_by, d.relation, 'only')
 		FROM snowflake_migrate.declared_tables AS d JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
 		WHERE t.run = run_ AND d.condition IS NOT NULL;

@@ -665,7 +665,7 @@ BEGIN
 					(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
 					 FROM unnest(p.names, p.expressions) AS e (name, expression))),
 				p.origin,
-				' WHERE ' || condition))
+				' WHERE ' || source_rows.condition))
 		FROM snowflake_migrate_internal.plan_tables AS t,
 			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true, combined) AS p
 		WHERE t.run = run_ AND t.no = no_);
