@@ -41,10 +41,10 @@ AS $$
 		WHEN names ->> 'path' IS NOT NULL THEN $query$
 				{origin}, jsonb_path_query(({value})::jsonb, {'path'}, silent => true) AS p (part),
 					snowflake_migrate_internal.json_id(p.part) AS e (id)
-				WHERE e.id IS NOT NULL{and_holds}
+				WHERE e.id IS NOT NULL{and_holds}{and_comes}
 			$query$
-		WHEN names -> 'elements' = 'true' THEN '{origin}, {elements_of} WHERE e.id IS NOT NULL{and_holds}'
-		ELSE '{origin} WHERE {value} IS NOT NULL{and_holds}' END, names)
+		WHEN names -> 'elements' = 'true' THEN '{origin}, {elements_of} WHERE e.id IS NOT NULL{and_holds}{and_comes}'
+		ELSE '{origin} WHERE {value} IS NOT NULL{and_holds}{and_comes}' END, names)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.referring_rows(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: rows that have a reference';
@@ -90,9 +90,8 @@ BEGIN
 				'value', format('s.%I', r.name),
 				'elements_of', snowflake_migrate_internal.elements_of(format('s.%I', r.name), b.atttypid),
 				'lost_value', CASE WHEN i.is_plain THEN format('s.%I', r.name) ELSE 'e.id' END,
+				'and_holds', coalesce(' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition), ''),
 				/* Rows that stay behind need not refer to anything. */
-				'and_holds', coalesce(' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition), '')
-					|| i.and_comes,
 				'and_comes', i.and_comes,
 				'must_refer', i.is_plain AND (a.attnotnull OR r.declared AND r.dangling IN ('error', 'skip')),
 				'parent', p.relation::text,
@@ -171,19 +170,19 @@ DECLARE
 	counts text;
 	found bigint[];
 BEGIN
-	SELECT string_agg(CASE WHEN r.names -> 'is_plain' = 'true' THEN snowflake_migrate_internal.fill(
-			'count(*) FILTER (WHERE {value} IS NOT NULL AND r{id}.o1 IS NULL{and_holds})', r.names)
-			ELSE 'NULL' END, ', ' ORDER BY r.n)
-		INTO counts
-		FROM unnest(refs) WITH ORDINALITY AS r (names, n)
-		HAVING bool_or(r.names -> 'is_plain' = 'true');
-	IF counts IS NOT NULL THEN
-		FOREACH rows IN ARRAY ARRAY[refs[1] ->> 'all_rows', refs[1] ->> 'origin'] LOOP
-			EXECUTE snowflake_migrate_internal.fill('SELECT ARRAY[{counts}] FROM {rows}',
-				jsonb_build_object('counts', counts, 'rows', rows)) INTO found;
-			EXIT WHEN array_remove(array_remove(found, NULL), 0) = '{}';
-		END LOOP;
-	END IF;
+	FOREACH rows IN ARRAY '{all_rows,origin}'::text[] LOOP
+		SELECT string_agg(CASE WHEN r.names -> 'is_plain' = 'true' THEN snowflake_migrate_internal.fill(
+				'count(*) FILTER (WHERE {value} IS NOT NULL AND r{id}.o1 IS NULL{and_holds}'
+				|| CASE rows WHEN 'origin' THEN '{and_comes})' ELSE ')' END, r.names)
+				ELSE 'NULL' END, ', ' ORDER BY r.n)
+			INTO counts
+			FROM unnest(refs) WITH ORDINALITY AS r (names, n)
+			HAVING bool_or(r.names -> 'is_plain' = 'true');
+		EXIT WHEN counts IS NULL;
+		EXECUTE snowflake_migrate_internal.fill('SELECT ARRAY[{counts}] FROM {rows}',
+			jsonb_build_object('counts', counts, 'rows', refs[1] ->> rows)) INTO found;
+		EXIT WHEN array_remove(array_remove(found, NULL), 0) = '{}';
+	END LOOP;
 	RETURN found;
 END
 $$;
