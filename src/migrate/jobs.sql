@@ -160,7 +160,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.open_sources(bigint)
 
 /*
  * The tables of which something is left to copy and may be copied, and those of them of which nothing is copied yet,
- * while the target's rows are to get new ranks first (first_alone): these come with the first unit.
+ * while the target's rows are to get new ranks or other values first (first_alone): these come with the first unit.
  */
 CREATE FUNCTION snowflake_migrate_internal.ready_tables(run_ bigint, OUT ready int[], OUT first_alone int[])
 LANGUAGE sql VOLATILE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -171,7 +171,7 @@ AS $$
 	SELECT coalesce(array_agg(t.no), '{}'),
 		coalesce(array_agg(t.no) FILTER (WHERE
 			EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
-					WHERE c.run = run_ AND c.no = t.no AND c.changed_by = 'rerank')
+					WHERE c.run = run_ AND c.no = t.no AND (c.changed_by = 'rerank' OR c.in_target))
 			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 							WHERE s.run = run_ AND s.no = t.no AND s.copied_by <> '{}')
 			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_batches AS b

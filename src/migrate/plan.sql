@@ -570,8 +570,8 @@ AS $$
 		WHERE p.copy_step <> c.copy_step
 	)
 	INSERT INTO snowflake_migrate_internal.plan_tables
-		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, created, map_step, copy_step,
-		 cyclic, parents)
+		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, created, map_step,
+		 copy_step, cyclic, parents)
 	SELECT run_, n.*, ARRAY(SELECT e.no FROM edge AS e WHERE e.copy_step = n.copy_step ORDER BY e.no)
 	FROM numbered AS n
 $$;
