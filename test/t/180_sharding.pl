@@ -1,4 +1,5 @@
 # A range of time over a table whose partitions are on other servers: the servers are asked for it alone.
+# Logical replication both ways: which server evaluates a default.
 
 use strict;
 use warnings FATAL => 'all';
@@ -12,7 +13,7 @@ my $shard = Snowflake::Server->new('shard');
 
 foreach my $server ($coordinator, $shard)
 {
-	$server->init;
+	$server->init(allows_streaming => 'logical');
 	$server->configure('snowflake.node_id' => $server == $shard ? 2 : 1);
 	$server->start;
 	$server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
@@ -65,5 +66,28 @@ my ($query, $rows) = asked(q{id >= snowflake_min_id(now() - interval '1 hour')})
 
 unlike($query, qr/WHERE/, 'without a sub-select: the shard is asked for all');
 is($rows, 7, 'and the coordinator throws away the others');
+
+# Each publishes a table to the other; the subscriber's has one more column with the default.
+foreach my $way ([ $coordinator, 1, $shard, 2 ], [ $shard, 2, $coordinator, 1 ])
+{
+	my ($publisher, $publisher_node, $subscriber, $subscriber_node) = @$way;
+	my $name = 'notes_' . $publisher->name;
+
+	foreach my $server ($publisher, $subscriber)
+	{
+		$server->safe_psql('postgres', "CREATE TABLE $name (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), body text)");
+	}
+	$subscriber->safe_psql('postgres', "ALTER TABLE $name ADD COLUMN copy_id bigint DEFAULT snowflake_nextval()");
+	$publisher->safe_psql('postgres', "INSERT INTO $name (body) VALUES ('before'); CREATE PUBLICATION $name FOR TABLE $name");
+	$subscriber->safe_psql('postgres', sprintf("CREATE SUBSCRIPTION $name CONNECTION '%s dbname=postgres' PUBLICATION $name",
+		$publisher->connstr));
+	$subscriber->wait_for_subscription_sync($publisher, $name);
+	$publisher->safe_psql('postgres', "INSERT INTO $name (body) VALUES ('after')");
+	$publisher->wait_for_catchup($name);
+	is($subscriber->safe_psql('postgres',
+			"SELECT body, snowflake_node(id), snowflake_node(copy_id) FROM $name ORDER BY id"),
+		"before|$publisher_node|$subscriber_node\nafter|$publisher_node|$subscriber_node",
+		"$name: the publisher makes the published column's ids, the subscriber those of its own column");
+}
 
 done_testing();
