@@ -4,6 +4,8 @@
  */
 #include "core/text_form.h"
 
+#include "core/parse.h"
+
 namespace snowflake
 {
 
@@ -130,10 +132,10 @@ from_typed(std::string_view text, std::string_view prefix, int64_t *id, Reason *
 
 	if (end == std::string_view::npos)
 		return reason->refuse("It has no prefix; \"%s\" is expected.", Quoted(prefix).text);
-	if (text.substr(0, end) != prefix)
+	if (slice(text, 0, end) != prefix)
 		return reason->refuse("Its prefix is \"%s\", and \"%s\" is expected.",
-							  Quoted(text.substr(0, end)).text, Quoted(prefix).text);
-	return from_base62(text.substr(end + 1), id, reason);
+							  Quoted(slice(text, 0, end)).text, Quoted(prefix).text);
+	return from_base62(slice(text, end + 1), id, reason);
 }
 
 }  // namespace snowflake

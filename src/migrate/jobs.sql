@@ -410,7 +410,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.prove(bigint, int[])
  * table may get more processes than one: PostgreSQL's parallel workers, by its share of the rows that are left.
  */
 CREATE FUNCTION snowflake_migrate_internal.prove_tables(run_ bigint) RETURNS boolean
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);

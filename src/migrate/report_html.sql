@@ -559,8 +559,8 @@ BEGIN
 			|| CASE WHEN cardinality(run_row.sources) > 5 THEN ', ...' ELSE '' END),
 		snowflake_migrate_internal.html(array_to_string(run_row.targets, ', ')));
 	RETURN format(E'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>\n'
-				  '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n<title>%s</title>\n'
-				  '<style>%s</style></head>\n<body><header><h1>%s</h1>\n',
+				  || E'<meta name="viewport" content="width=device-width, initial-scale=1"/>\n<title>%s</title>\n'
+				  || E'<style>%s</style></head>\n<body><header><h1>%s</h1>\n',
 				  regexp_replace(title, '</?bdi>', '', 'g'), snowflake_migrate_internal.html_style(), title)
 		|| concat_ws(E'\n',
 			snowflake_migrate_internal.html_summary(run_row) || '</header><main>',
