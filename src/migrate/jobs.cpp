@@ -406,10 +406,13 @@ become_caller()
 {
 	SetConfigOption("default_transaction_isolation", "read committed", PGC_USERSET, PGC_S_SESSION);
 	SetConfigOption("default_transaction_read_only", "off", PGC_USERSET, PGC_S_SESSION);
-	if (own_crew->login != own_crew->role)
+	/* Whom it connects as may have another role by a setting of its own. */
+	if (GetUserId() != own_crew->role)
 	{
 		StartTransactionCommand();
-		SetConfigOption("role", GetUserNameFromId(own_crew->role, false), PGC_USERSET, PGC_S_SESSION);
+		SetConfigOption("role",
+						own_crew->login == own_crew->role ? "none" : GetUserNameFromId(own_crew->role, false),
+						PGC_USERSET, PGC_S_SESSION);
 		CommitTransactionCommand();
 	}
 	if (GetUserId() != own_crew->role)
@@ -596,6 +599,7 @@ void
 snowflake_migrate_worker(Datum argument)
 {
 	static int	tries = 0;
+	static bool is_caller = false;
 	sigjmp_buf	on_error;
 	int			n;
 
@@ -617,8 +621,9 @@ snowflake_migrate_worker(Datum argument)
 	PG_exception_stack = &on_error;
 	if (sigsetjmp(on_error, 1) != 0)
 		recover_from_error(&tries);
-	else
+	if (!is_caller)
 		become_caller();
+	is_caller = true;
 	work(&tries);
 }
 

@@ -113,31 +113,30 @@ COMMENT ON FUNCTION snowflake_migrate_internal.allow_parallel(int)
 	IS 'for snowflake_migrate.merge()''s own use: lets PostgreSQL use as many processes as there are jobs';
 
 /*
- * The settings that a session has changed, by itself or for its role or database, for a worker: those that may change
- * what a query means or takes.  What each transaction sets for itself, and what belongs to the session, is left out.
+ * The settings of a session, for a worker: those that may change what a query means or takes.  Also those that the
+ * session has not changed: whom the worker connects as may have others.  What each transaction sets for itself, and
+ * what belongs to the session, is left out.
  */
-CREATE FUNCTION snowflake_migrate_internal.changed_settings() RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.session_settings() RETURNS text
 LANGUAGE sql STABLE PARALLEL RESTRICTED
 AS $$
 	SELECT coalesce(pg_catalog.jsonb_object_agg(s.name, pg_catalog.current_setting(s.name))::pg_catalog.text, '{}')
 	FROM pg_catalog.pg_settings AS s
-	WHERE s.source OPERATOR(pg_catalog.=)
-			ANY ('{client,global,user,database,"database user",session}'::pg_catalog.text[])
-		AND (s.context OPERATOR(pg_catalog.=) 'user'
-			 OR s.context OPERATOR(pg_catalog.=) 'superuser' AND pg_catalog.has_parameter_privilege(s.name, 'SET'))
+	WHERE (s.context OPERATOR(pg_catalog.=) 'user'
+			OR s.context OPERATOR(pg_catalog.=) 'superuser' AND pg_catalog.has_parameter_privilege(s.name, 'SET'))
 		AND s.name OPERATOR(pg_catalog.!~) '^(role|session_.*|seed|client_encoding|log_.*|.*transaction.*|.*_timeout)$'
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.changed_settings()
-	IS 'for snowflake_migrate.merge()''s own use: the settings that a session has changed';
+COMMENT ON FUNCTION snowflake_migrate_internal.session_settings()
+	IS 'for snowflake_migrate.merge()''s own use: the settings of a session';
 
-/* Takes the settings that the caller has changed. */
+/* Takes the caller's settings.  Those of a library that the worker has not loaded yet wait for it. */
 CREATE FUNCTION snowflake_migrate_internal.take_settings(settings text) RETURNS int
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 BEGIN
 	PERFORM pg_catalog.set_config(s.key, s.value, false)
 		FROM pg_catalog.jsonb_each_text(settings::pg_catalog.jsonb) AS s
-		WHERE pg_catalog.current_setting(s.key) OPERATOR(pg_catalog.<>) s.value;
+		WHERE pg_catalog.current_setting(s.key, true) IS DISTINCT FROM s.value;
 	RETURN 0;
 END
 $$;
@@ -492,7 +491,7 @@ CREATE FUNCTION snowflake_migrate_internal.lead(run_ bigint, jobs int, state tex
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 DECLARE
-	settings CONSTANT pg_catalog.text := snowflake_migrate_internal.changed_settings();
+	settings CONSTANT pg_catalog.text := snowflake_migrate_internal.session_settings();
 	/* Nothing is on the search path from here on. */
 	is_state CONSTANT pg_catalog.text :=
 		snowflake_migrate_internal.begin(run_, '{copying,verifying,done}', 'NO KEY UPDATE');

@@ -194,6 +194,26 @@ by_role('NOLOGIN', $statement, 1, $merge->{user}, options => '-c role=merger');
 is($merge->sql('lesser', 'SET ROLE merger', $statement, 'SELECT merged_by FROM snowflake_migrate.runs'), "1\nmerger", 'NOLOGIN: it ends');
 as_by_one('lesser', 'lesser', 'SET ROLE merger');
 
+# Whom a worker connects as has settings of its own; and the caller has some of a library that the worker has not loaded.  A run
+# that does not exist is the error of a worker that has got so far.
+sub as_caller
+{
+	my ($name, @settings) = @_;
+
+	$merge->refuses('lesser', join('; ', @settings, 'BEGIN',
+			'SELECT snowflake_migrate_internal.start_workers(0, 1, snowflake_migrate_internal.session_settings())',
+			('SELECT snowflake_migrate_internal.wait_for_workers(1000)') x 60), qr/merge 0 does not exist/, $name);
+	return;
+}
+
+$merge->sql('lesser', 'ALTER ROLE merger LOGIN', q{ALTER ROLE merger SET role = 'pg_monitor'}, 'GRANT pg_monitor TO merger');
+as_caller('a role with another role as its setting', 'SET ROLE merger');
+$merge->sql('lesser', 'ALTER ROLE merger RESET role', 'ALTER ROLE merger SET transform_null_equals = on');
+like($merge->sql('lesser', 'SET ROLE merger', 'SELECT snowflake_migrate_internal.session_settings()'), qr/"transform_null_equals": "off"/,
+	'a setting that the caller has not changed, and the role has');
+$merge->sql('lesser', 'ALTER ROLE merger RESET transform_null_equals');
+as_caller('settings of a library', q{LOAD 'auto_explain'}, 'SET auto_explain.log_timing = off');
+
 # No worker to be had.
 $server->append_conf('postgresql.conf', 'max_worker_processes = 1');
 $server->restart;
