@@ -70,6 +70,13 @@ CREATE TABLE old.visits_2 PARTITION OF old.visits DEFAULT;
 INSERT INTO old.visits (on_day) SELECT date '2020-12-01' + g FROM generate_series(1, 60) AS g;
 CALL snowflake_migrate.backfill('old.visits', 'id', 'on_day', 977);
 SELECT count(DISTINCT id), bool_and(snowflake_timestamp(id)::date = on_day) AS same_day FROM old.visits;
+-- a number that is not on record any more, as in a database that was loaded table by table
+DELETE FROM snowflake_migrate.backfills WHERE node = 977;
+INSERT INTO old.visits (on_day) VALUES ('2020-12-02');
+\set VERBOSITY terse
+CALL snowflake_migrate.backfill('old.visits', 'id', 'on_day', 977);
+\set VERBOSITY default
+DELETE FROM old.visits WHERE id IS NULL;
 -- who may not
 CREATE ROLE regress_snowflake_loader;
 SET ROLE regress_snowflake_loader;
@@ -84,6 +91,7 @@ CALL snowflake_migrate.backfill('old.visits', 'id', 'on_day', 978);
 -- and not again, by any way
 DELETE FROM snowflake_migrate.backfills;
 UPDATE snowflake_migrate.backfills SET node = 0;
+INSERT INTO snowflake_migrate.backfills (node, relation, until, filled_by) VALUES (979, 'old.visits', now(), 'somebody');
 RESET ROLE;
 DROP SCHEMA old, other CASCADE;
 DROP OWNED BY regress_snowflake_loader;

@@ -114,6 +114,30 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_times(regclass, jsonb)
 	IS 'for snowflake_migrate.backfill()''s own use: an error where rows have no time that an id can tell';
 
+/* Raises an error where ids of the table have this node number already: it was used, whatever is on record of that. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_used(relation regclass, names jsonb, node bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	example bigint;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT min(t.{"id"}) FROM {table} AS t
+		WHERE t.{"id"} > {last_serial} AND snowflake_migrate_internal.node(t.{"id"}) = {node}
+	$query$, names || jsonb_build_object(
+		'node', node, 'last_serial', snowflake_migrate_internal.last_serial())) INTO example;
+	IF example IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('ids of table %s have node number %s already', relation, node),
+			DETAIL = format('One is %s.', example),
+			HINT = 'Give one that was never used.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_used(regclass, jsonb, bigint)
+	IS 'for snowflake_migrate.backfill()''s own use: an error where a node number was used';
+
 /* Uses a node number up: puts it on record, and sets it aside in the registry, where there is one. */
 CREATE FUNCTION snowflake_migrate_internal.begin_backfill(
 	relation regclass,
@@ -135,6 +159,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.check_node(node);
 	names := snowflake_migrate_internal.backfill_names(relation, id_column, created_column, node);
 	times := snowflake_migrate_internal.check_times(relation, names);
+	PERFORM snowflake_migrate_internal.refuse_used(relation, names, node);
 	/* Where the rows get to, were they all made at the latest time. */
 	SELECT greatest(clock_timestamp(), times.latest + l.tick * (2 + times.rows / (names ->> 'slots')::bigint))
 		INTO until FROM snowflake_migrate_internal.layout() AS l;

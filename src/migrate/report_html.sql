@@ -15,7 +15,7 @@ CREATE FUNCTION snowflake_migrate_internal.html(value text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT '<bdi>' || replace(replace(replace(replace(replace(
-			regexp_replace(value, E'[\\x01-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]', '?', 'g'),
+			regexp_replace(value, E'[\\x01-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\ufffe\\uffff]', '?', 'g'),
 			'&', '&amp;'), '<', '&lt;'), '>', '&gt;'), '"', '&quot;'), '''', '&#39;') || '</bdi>'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.html(text)

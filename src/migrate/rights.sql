@@ -13,7 +13,7 @@ BEGIN
 	EXECUTE format('GRANT SET ON PARAMETER session_replication_role TO %s', role);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION snowflake_internal.set_aside TO %s', role);
 	EXECUTE format('GRANT USAGE ON SEQUENCE snowflake_migrate_internal.run_number TO %s', role);
-	EXECUTE format('GRANT INSERT ON snowflake_migrate.backfills TO %s', role);
+	EXECUTE format('GRANT INSERT (node, relation, until) ON snowflake_migrate.backfills TO %s', role);
 	EXECUTE format('GRANT SELECT ON snowflake_migrate.map, snowflake_migrate.progress TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT ON
 			snowflake_migrate.runs, snowflake_migrate.nodes, snowflake_migrate.report, snowflake_migrate.records,
