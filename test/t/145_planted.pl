@@ -177,8 +177,8 @@ my $unpinned = $server->safe_psql('mine', "SET search_path = pg_catalog;
 	SELECT f.oid::regproc $text_bodies AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(f.proconfig, '{}')) ORDER BY f.oid::regproc::text");
 is($unpinned, join("\n", qw(snowflake_migrate.adopt_fill snowflake_migrate.adopt_in_parts snowflake_migrate.adopt_step snowflake_migrate.adopt_swap
 	snowflake_migrate.backfill snowflake_migrate.merge snowflake_migrate.merge snowflake_migrate.rollback
-	snowflake_migrate_internal.allow_parallel snowflake_migrate_internal.begin snowflake_migrate_internal.changed_settings
-	snowflake_migrate_internal.lead snowflake_migrate_internal.rollback_start snowflake_migrate_internal.start
+	snowflake_migrate_internal.allow_parallel snowflake_migrate_internal.begin snowflake_migrate_internal.lead
+	snowflake_migrate_internal.rollback_start snowflake_migrate_internal.session_settings snowflake_migrate_internal.start
 	snowflake_migrate_internal.take_settings snowflake_migrate_internal.work snowflake_migrate_internal.work_together)), 'functions without a fixed path');
 is($server->safe_psql('mine', "SET search_path = pg_catalog;
 	SELECT f.oid::regproc $text_bodies AND f.prosrc ~ '\\mpublic\\M|\\msnowflake_(nextval|layout|stat|node|timestamp|encode|min_id|max_id)\\M *\\('
