@@ -182,7 +182,7 @@ SELECT i.name, a.mark AS owner FROM ruled.items AS i JOIN ruled.accounts AS a ON
 SELECT no, holder, since FROM ruled.seats ORDER BY no;
 SELECT title, holder FROM ruled.titles ORDER BY 1, 2;
 SELECT source, relation, constraint_name, policy, old_key, CASE WHEN length(new_key) < 3 THEN new_key END AS new_key, column_name, old_value, new_value, former_row ->> 'mark' AS former
-FROM snowflake_migrate.records WHERE run = :run ORDER BY relation, constraint_name, source, old_key, new_key;
+FROM snowflake_migrate.records WHERE run = :run ORDER BY relation, constraint_name, source, old_key, new_key, old_value;
 SELECT * FROM snowflake_migrate.verify(:run);
 -- each damage is found
 BEGIN; UPDATE ruled.accounts SET name = 'other' WHERE name = 'lon_ruled'; SELECT relation, problem, count, example FROM snowflake_migrate.verify(:run); ROLLBACK;

@@ -455,7 +455,7 @@ AS $$
 		SELECT a.*, 2 * row_number() OVER (PARTITION BY a.relation ORDER BY a.objid)::int AS n
 		FROM a WHERE a.is_valid IS NOT TRUE
 	)
-	SELECT 0, l.relation, 1,
+	SELECT 0, l.relation, (row_number() OVER (PARTITION BY l.relation ORDER BY l.objid))::int,
 		snowflake_migrate_internal.adopt_call(format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I', l.relation, l.name),
 											  l.column_relation, l.column_name),
 		format('ACCESS EXCLUSIVE on %s', concat_ws(' and ', l.relation, l.referenced)),
@@ -463,7 +463,8 @@ AS $$
 	FROM snowflake_migrate_internal.adopt_leftovers(tables, columns) AS l
 	WHERE NOT l.is_index AND l.objid NOT IN (SELECT a.new_oid FROM a WHERE a.new_oid IS NOT NULL)
 	UNION ALL
-	SELECT 1, l.relation, 2, format('DROP INDEX CONCURRENTLY IF EXISTS %s', l.objid::regclass),
+	SELECT 1, l.relation, (row_number() OVER (PARTITION BY l.relation ORDER BY l.objid))::int,
+		format('DROP INDEX CONCURRENTLY IF EXISTS %s', l.objid::regclass),
 		format('SHARE UPDATE EXCLUSIVE on %s', l.relation),
 		'reads and writes go on; what it was made for is not there any more'
 	FROM snowflake_migrate_internal.adopt_leftovers(tables, columns) AS l

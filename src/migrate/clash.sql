@@ -557,20 +557,27 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_keep_target(jsonb)
 CREATE FUNCTION snowflake_migrate_internal.policy_keep_source(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	/* The rows that are in the place of one of the target's; one that another comes before gives way. */
+	placed CONSTANT text := snowflake_migrate_internal.fill($query$(
+			SELECT o.* FROM {map} AS o
+			WHERE o.action = 'r' AND NOT EXISTS (
+				SELECT FROM pg_temp.snowflake_merge_clash AS x
+				WHERE x.place > 1 AND x.source = o.source AND ({x.o#}) = ({o.o#})))$query$, names);
 BEGIN
+	/* A row is in the place of the target's if no other is.  These queries are the same for all rows: read once. */
 	PERFORM snowflake_migrate_internal.set_clashing(names || jsonb_build_object(
 		'became', snowflake_migrate_internal.fill(
 			'{coalesce(c.t#, CASE m.action WHEN ''r'' THEN m.n# ELSE c.w# END)}', names),
 		'action', snowflake_migrate_internal.fill($query$
-				CASE WHEN c.place = 1 AND c.t1 IS NOT NULL AND NOT EXISTS (
-						SELECT FROM {map} AS o
-						WHERE o.action = 'r' AND ({o.n#}) = ({c.t#})
-							AND NOT (o.source = c.source AND ({o.o#}) = ({c.o#}))
-							/* One that another comes before gives way. */
-							AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x
-											WHERE x.place > 1 AND x.source = o.source AND ({x.o#}) = ({o.o#})))
+				CASE WHEN c.place = 1 AND c.t1 IS NOT NULL AND (
+						({c.t#}) NOT IN (SELECT {o.n#} FROM {placed} AS o)
+						OR (c.source, {c.o#}, {c.t#}) IN (
+							SELECT o.source, {o.o#}, {o.n#} FROM {placed} AS o
+							WHERE ({o.n#}) NOT IN (
+								SELECT {o.n#} FROM {placed} AS o GROUP BY {o.n#} HAVING count(*) > 1)))
 					THEN 'r' ELSE 'k' END
-			$query$, names),
+			$query$, names || jsonb_build_object('placed', placed)),
 		'others_action', '''k'''));
 	PERFORM snowflake_migrate_internal.record_clashing(names || jsonb_build_object(
 		'new_key', snowflake_migrate_internal.fill('{coalesce(c.t#, c.w#)::text}', names)));

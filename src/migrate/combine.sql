@@ -4,6 +4,9 @@
  * When it is known which rows become one, combine_rows() combines them, before the first row is copied, and puts the
  * values into what policies change (change_NO): of the row that is copied, or of the target's (source 0).  Copying,
  * proof and rollback see to them as to all other changes.  The proof combines the rows once more (verify_combined).
+ *
+ * Nobody has made statistics of what the passes have changed in the maps, nor of a query's own tables: without nested
+ * loops, whole tables are joined by hashing (enable_nestloop).
  */
 
 /*
@@ -167,7 +170,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.combine_names(bigint, int, name)
 /* Adds to the report which columns cannot be combined, as their values are. */
 CREATE FUNCTION snowflake_migrate_internal.find_uncombined(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
 	name name;
@@ -194,7 +197,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_uncombined(jsonb)
 /* Combines the rows of one table that become one, and puts on record what they were. */
 CREATE FUNCTION snowflake_migrate_internal.combine_rows(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -102,7 +102,6 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	natural_key name[],
 	accept text[] NOT NULL,
 	ignored_columns name[] NOT NULL,
-	condition text,						-- which rows of a source come; null: all
 	created name,
 	map_step int NOT NULL,				-- tables that refer to each other in a cycle share it
 	copy_step int NOT NULL,				-- likewise, by foreign keys alone
@@ -112,6 +111,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	former_state text,					-- its constraints and triggers, before
 	is_ranked boolean NOT NULL DEFAULT false,	-- of a target in use, at the end
 	proved boolean NOT NULL DEFAULT false,		-- by a worker, in this proof: what it found is in the report
+	condition text,						-- which rows of a source come; null: all
 	PRIMARY KEY (run, no)
 );
 
