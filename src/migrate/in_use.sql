@@ -471,11 +471,11 @@ BEGIN
 		WHERE p.run = run_ AND p.no = no_ ORDER BY p.source
 	LOOP
 		skipped := skipped + snowflake_migrate_internal.lose_references(run_, no_, s.source)
-			+ snowflake_migrate_internal.skip_key_followers(run_, no_, s.source);
-		SELECT skipped + coalesce(sum(snowflake_migrate_internal.skip_followers(r.names)), 0) INTO skipped
+			+ snowflake_migrate_internal.follow_keys(run_, no_, s.source, 's');
+		SELECT skipped + coalesce(sum(snowflake_migrate_internal.follow(r.names, 's')), 0) INTO skipped
 			FROM snowflake_migrate_internal.reference_names(run_, no_, s.source) AS r (names)
 			WHERE r.names -> 'not_null' = 'true'
-				AND snowflake_migrate_internal.any_skipped(r.names ->> 'parent_map', s.source);
+				AND snowflake_migrate_internal.has_action(r.names ->> 'parent_map', s.source, 's');
 	END LOOP;
 	IF plan.kind = 'none' THEN
 		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_);

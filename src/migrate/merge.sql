@@ -96,7 +96,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
 DECLARE
-	run_row pg_catalog.record;
+	run_row snowflake_migrate.runs;
 BEGIN
 	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 	PERFORM set_config('row_security', 'off', true), set_config('jit', 'off', true);

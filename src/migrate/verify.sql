@@ -117,9 +117,9 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 AS $$
 #variable_conflict use_column
 DECLARE
-	run_ CONSTANT bigint := names ->> 'run';
-	no_ CONSTANT int := names ->> 'no';
-	source_ CONSTANT int := names ->> 'source';
+	run_ CONSTANT bigint := (names ->> 'run')::bigint;
+	no_ CONSTANT int := (names ->> 'no')::int;
+	source_ CONSTANT int := (names ->> 'source')::int;
 	found record;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
@@ -202,7 +202,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 AS $$
 #variable_conflict use_column
 DECLARE
-	run_ CONSTANT bigint := names ->> 'run';
+	run_ CONSTANT bigint := (names ->> 'run')::bigint;
 	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	in_source bigint;
 	in_map bigint;
