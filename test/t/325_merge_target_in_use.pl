@@ -112,8 +112,8 @@ begin();
 
 	wait_until($call, q{EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'merge' AND wait_event = 'transactionid')},
 		'a batch waits for who has not committed');
-	# The wallets, one of whose accounts is locked: who wants what the batch has inserted does not wait for that lock.
-	sql($name, q{SET lock_timeout = '10s'}, q{INSERT INTO t.wallets SELECT id, 'y3' FROM t.accounts WHERE mark = 'ua1'});
+	# The wallets, one of whose accounts is locked: who wants what the batch has inserted does not wait for that lock.  No batch passes it.
+	sql($name, q{SET lock_timeout = '10s'}, q{INSERT INTO t.wallets SELECT id, 'y3' FROM t.accounts WHERE mark = 'ua13'});
 	$locker->query_safe('COMMIT');
 	wait_until($call, q{(SELECT rows_done = rows_to_do FROM snowflake_migrate.progress WHERE relation = 't.wallets')}, 'it goes on when that is over');
 	wait_until($call, q{EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'merge' AND wait_event = 'transactionid')},
@@ -139,7 +139,7 @@ begin();
 	finish_merge(start_merge($name, $statement, 'merger'), 'put right');
 	is($server->safe_psql($name, $verify, connstr => $place), '', 'it is verified');
 	is(sql($name, q{SELECT count(*) FROM t.bounties WHERE mark ~ '^u'}), 9, 'a bounty on a player who was deleted is left out, as is declared');
-	is(sql($name, q{SELECT w.mark FROM t.wallets AS w JOIN t.accounts AS a ON a.id = account_id WHERE a.mark = 'ua1'}), 'uw1',
+	is(sql($name, q{SELECT w.mark FROM t.wallets AS w JOIN t.accounts AS a ON a.id = account_id WHERE a.mark = 'ua13'}), 'uw13',
 		'a wallet that came meanwhile is replaced, as is declared');
 	is(sql($name, q{SELECT former_row ->> 'mark' FROM snowflake_migrate.records WHERE policy = 'keep_source' AND former_row ->> 'mark' = 'y3'}), 'y3',
 		'and is on record');
