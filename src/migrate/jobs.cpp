@@ -226,7 +226,8 @@ make_crew(int64 run, int count, const char *settings)
 	crew->run = run;
 	ConditionVariableInit(&crew->turned);
 	crew->count = count;
-	memset(static_cast<void *>(crew->workers), 0, static_cast<Size>(count) * sizeof(Worker));
+	for (int i = 0; i < count; i++)
+		new (&crew->workers[i]) Worker{};
 	memcpy(settings_of(crew), settings, length);
 
 	launched.segment = segment;
