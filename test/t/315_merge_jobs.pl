@@ -129,7 +129,11 @@ $merge->sql('torn', q{CREATE FUNCTION watch.refuse() RETURNS trigger LANGUAGE pl
 }
 
 # A worker that is ended.  What is copied is not what it should be: a worker's proof finds it.
-my $doubled = $merge->sql('torn', q{SELECT min(mark) FROM west.vault_items}, 'DROP TRIGGER refuse ON realm.vault_items');
+# It is one that is not copied yet: the batch that was refused is left, of whichever source it is.
+my $comes = join ', ', map { "'$_'" } split /\n/, $merge->sql('quiet', 'SELECT mark FROM realm.vault_items');
+my ($source, $doubled) = split /\|/, $merge->sql('torn', qq{SELECT source, mark
+	FROM (SELECT 'west', mark FROM west.vault_items UNION ALL SELECT 'East', mark FROM "East".vault_items) AS items (source, mark)
+	WHERE mark IN ($comes) AND mark NOT IN (SELECT mark FROM realm.vault_items) ORDER BY mark LIMIT 1}, 'DROP TRIGGER refuse ON realm.vault_items');
 
 $merge->sql('torn', qq{CREATE FUNCTION watch.change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
 		NEW.mark := NEW.mark || ''!'';
@@ -153,7 +157,7 @@ $merge->sql('torn', qq{CREATE FUNCTION watch.change() RETURNS trigger LANGUAGE p
 	like($err, qr/WARNING:  a worker of merge \d+ has ended before its work was done\nDETAIL:  It was at (the cycle of )?table/, 'worker ended: the caller is told');
 }
 is($merge->sql('torn', q{SELECT concat_ws(' ', source, relation, problem, count) FROM snowflake_migrate.report WHERE severity = 'error' ORDER BY source}),
-	"west realm.vault_items rows of the target are not what they should be 1\nrealm.vault_items constraints or triggers are not as they were", 'rows changed: the report says which');
+	"$source realm.vault_items rows of the target are not what they should be 1\nrealm.vault_items constraints or triggers are not as they were", 'rows changed: the report says which');
 $merge->sql('torn', 'DROP TRIGGER change ON realm.vault_items', "UPDATE realm.vault_items SET mark = '$doubled' WHERE mark = '$doubled!'");
 $merge->call('torn', %size, jobs => 2);
 as_by_one('torn', 'torn');
