@@ -60,6 +60,7 @@ enum class Doubt
 	none,
 	restored_above,				/* ids of a dump lie above those that can be made now */
 	upgrade_lost_limit,			/* pg_upgrade has left no limit */
+	lost_elsewhere,				/* nor in another database */
 	left_is_gone,				/* nothing could tell the next pg_upgrade who made ids here */
 };
 
@@ -257,7 +258,7 @@ take_over_restored(const Carried &carried)
 	int64_t		tick = first_tick_past(carried);
 	Reason		reason;
 
-	if (is_for_reading_only(server_layout(), &reason))
+	if (is_for_reading_only(server_layout(), &reason) || is_limit_lost())
 		return false;
 	if (!is_past(tick))
 	{
@@ -291,7 +292,7 @@ take_over_without_generator(const Carried &carried)
 	bool		is_first = recorded == 0 && read_limit() == 0;
 
 	if (!carried.is_trusted || carried.limit_us > wall_clock_ns() / ns_per_us + furthest_advance_us ||
-		!is_limit_writable() ||
+		!is_limit_writable() || is_limit_lost() ||
 		(!is_first && (recorded | scale_is_accepted) != (carried.scale | scale_is_accepted)))
 		return false;
 	/* A crash between the two leaves a scale without a limit, which is none. */
@@ -344,9 +345,15 @@ take_over_left(const Left &left)
 
 	/* A server that never had a limit goes on as the one before it. */
 	lock_shared();
+	if (is_limit_lost())
+	{
+		unlock_shared();
+		return false;
+	}
 	is_first = read_limit() == 0 && read_scale() == 0 && held_word() == 0;
 	if (is_first)
 	{
+		shared()->is_limit_upgraded = IsBinaryUpgrade;
 		/* A crash between the two leaves a scale without a limit, which is none. */
 		if (left.scale != 0)
 			(void) log_scale(left.scale);
@@ -377,12 +384,14 @@ look_at_upgraded(Oid oid, bool takes_over)
 
 	if (!read_left(relation, &left, &place))
 		finding.doubt = Doubt::left_is_gone;
+	/* pg_createsubscriber gives a server another identifier, too, but leaves it its limit. */
+	else if (is_foreign(left) && left.limit_us == limit_unknown && read_limit() == 0)
+		finding = {Doubt::upgrade_lost_limit, {}, left};
+	else if (is_limit_lost())
+		finding.doubt = Doubt::lost_elsewhere;
 	else if (left.system_identifier != GetSystemIdentifier() || left.limit_us != limit_unknown)
 	{
-		/* pg_createsubscriber gives a server another identifier, too, but leaves it its limit. */
-		if (is_foreign(left) && left.limit_us == limit_unknown && read_limit() == 0)
-			finding = {Doubt::upgrade_lost_limit, {}, left};
-		else if (takes_over && is_foreign(left) && left.limit_us != limit_unknown && !take_over_left(left))
+		if (takes_over && is_foreign(left) && left.limit_us != limit_unknown && !take_over_left(left))
 			finding = {Doubt::restored_above, {left.limit_us, left.scale, true}, left};
 		/* Whatever was left is out of date from the next id on. */
 		else if (takes_over)
@@ -390,6 +399,26 @@ look_at_upgraded(Oid oid, bool takes_over)
 	}
 	table_close(relation, AccessShareLock);
 	return finding;
+}
+
+/*
+ * A database was brought whose ids nobody knows a limit of: then no database of this
+ * server makes ids, those of the next databases included, until somebody gives one.
+ * A limit that this server had before is one for them, too: pg_createsubscriber leaves
+ * it.  One that another database brings is not: it can be older than these ids.
+ */
+void
+lose_limit()
+{
+	uint64_t	position = 0;
+
+	if (!is_limit_writable())
+		return;
+	lock_shared();
+	if (read_limit() == 0 || shared()->is_limit_upgraded)
+		position = log_limit(lost_limit_us, true);
+	unlock_shared();
+	flush_log(position);
 }
 
 /*
@@ -413,11 +442,13 @@ leave_limit()
 
 	if (read_left(relation, &left, &place))
 	{
-		/* Where it can't be taken over, the first session that wants an id says why. */
-		bool		is_left = !is_foreign(left) ||
-			(left.limit_us == limit_unknown ? read_limit() != 0 : is_limit_writable() && take_over_left(left));
+		bool		is_known = left.limit_us != limit_unknown;
 
-		if (is_left)
+		if (is_foreign(left) && !is_known)
+			lose_limit();
+		/* Where it can't be taken over, the first session that wants an id says why. */
+		if (!is_foreign(left) ||
+			(is_known ? is_limit_writable() && take_over_left(left) : read_limit() != 0))
 			write_left(relation, place, {GetSystemIdentifier(), read_limit(), read_scale()});
 	}
 	table_close(relation, AccessShareLock);
@@ -588,7 +619,19 @@ report_lost(const Left &left)
 			 errdetail("Ids in this database were made on the server with the system identifier %llu. When pg_upgrade "
 					   "ran, that server did not have snowflake in \"shared_preload_libraries\".",
 					   static_cast<unsigned long long>(left.system_identifier)),
-			 errhint("Call snowflake_advance_past() with the greatest id that was made there.")));
+			 errhint("Call snowflake_advance_past() with the greatest id that was made there, in any database.")));
+}
+
+[[noreturn]] void
+report_lost_elsewhere()
+{
+	count_error();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make snowflake ids after an upgrade that has lost the reserved time"),
+			 errdetail("Another database of this server has ids that were made on the server before. When "
+					   "pg_upgrade ran, that server did not have snowflake in \"shared_preload_libraries\"."),
+			 errhint("Call snowflake_advance_past() with the greatest id that was made there, in any database.")));
 }
 
 [[noreturn]] void
@@ -635,6 +678,8 @@ check_in()
 		report_restored(finding.carried);
 	if (finding.doubt == Doubt::upgrade_lost_limit)
 		report_lost(finding.left);
+	if (finding.doubt == Doubt::lost_elsewhere)
+		report_lost_elsewhere();
 	if (finding.doubt == Doubt::left_is_gone)
 		report_gone();
 	checked_in = seen == invalidations;
@@ -648,6 +693,7 @@ carried_refusal()
 		case Doubt::restored_above:
 			return "restored ids lie above";
 		case Doubt::upgrade_lost_limit:
+		case Doubt::lost_elsewhere:
 			return "limit lost by an upgrade";
 		case Doubt::left_is_gone:
 			return "row for upgrades is gone";

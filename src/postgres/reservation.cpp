@@ -84,7 +84,15 @@ find_named_origin(uint16_t *found, char **owner)
 int64_t
 read_limit()
 {
-	return static_cast<int64_t>(read_progress(limit_origin));
+	int64_t		limit_us = static_cast<int64_t>(read_progress(limit_origin));
+
+	return limit_us == lost_limit_us ? 0 : limit_us;
+}
+
+bool
+is_limit_lost()
+{
+	return read_progress(limit_origin) == lost_limit_us;
 }
 
 uint64_t

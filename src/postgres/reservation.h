@@ -9,6 +9,10 @@
  * number 65534, which has no row in pg_replication_origin: one for all databases,
  * nothing to create or to drop.  Writing it assigns no transaction id.
  *
+ * A limit of one microsecond stands for one that was lost: pg_upgrade has brought
+ * databases whose ids lie nobody knows where.  Every true limit lies above it, and
+ * so takes its place.
+ *
  * Origin 65533 likewise says on which scale (core/scale.h) the ids below the limit
  * were made, and whether it was accepted over another one.  0: no scale was recorded,
  * because there is no limit yet or an older version wrote it.
@@ -25,8 +29,11 @@ constexpr uint16_t limit_origin = 65534;
 constexpr uint16_t scale_origin = 65533;
 constexpr int origins_needed = 2;
 
-/* The limit as this server knows it; 0 where there never was one.  In recovery, as replayed so far. */
+constexpr int64_t lost_limit_us = 1;
+
+/* The limit as this server knows it; 0 where there never was one, or it is lost.  In recovery, as replayed so far. */
 int64_t		read_limit();
+bool		is_limit_lost();
 
 /* The scale, as encode_scale() has it; 0 where none was written. */
 uint64_t	read_scale();

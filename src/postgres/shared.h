@@ -87,6 +87,9 @@ struct Shared
 	 */
 	Atomic64	layout_start_us;
 
+	/* Protected by the lock: the limit came from a database that pg_upgrade has brought, since this server started. */
+	bool		is_limit_upgraded;
+
 	/* When the log is next told that the layout's time ends within a year; as int64_t, Unix microseconds */
 	Atomic64	next_end_warning_us;
 

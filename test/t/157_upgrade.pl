@@ -231,20 +231,60 @@ $linked->safe_psql('shop', 'REFRESH MATERIALIZED VIEW snowflake_internal.upgrade
 goes_on_above($linked, 'upgraded by links', qw(shop postgres), $ENV{oldinstall} ? () : 'fresh');
 $newest = $linked->take;
 
-# Loaded in neither: nothing is known, and nothing is made.
+# The same with an upgrade that was given up before: one database has made an id since, the others have a limit from before
+# it.  Then loaded in the new one alone: nothing is known, and nothing is made, in databases that are new or go on, whichever
+# of them pg_upgrade comes to first.
+$linked->stop;
+command_ok([ 'pg_ctl', '-w', '-D', $linked->data_dir, '-l', "$scratch/given_up.log", '-o', '-b', 'start' ], 'an upgrade that is given up');
+$linked->safe_psql($_, 'SELECT') foreach qw(postgres shop);
+command_ok([ 'pg_ctl', '-w', '-D', $linked->data_dir, 'stop' ], 'and over');
+$linked->start;
+$newest = $linked->safe_psql('shop', $insert);
+is($linked->safe_psql($_, 'SELECT limit_us > 0 FROM snowflake_internal.upgraded_limit'), $_ eq 'shop' ? 'f' : 't', "what it left in $_")
+  foreach qw(postgres shop);
 $linked->configure('shared_preload_libraries' => '');
 $linked->stop;
 
 my $last = new_server('last', 3600);
 
+sub refuses_everywhere
+{
+	my ($what) = @_;
+
+	foreach my $database (qw(fresher postgres shop))
+	{
+		my ($status, $out, $err) = $last->psql($database, 'SELECT snowflake_nextval()');
+
+		isnt($status, 0, "$what: $database refuses an id");
+		like($err, qr/ERROR:  cannot make snowflake ids after an upgrade that has lost the reserved time.*HINT:  Call snowflake_advance_past/s, 'and says what to do');
+		is($last->safe_psql($database, 'SELECT refusal FROM snowflake_stat'), 'limit lost by an upgrade', 'so does snowflake_stat');
+	}
+	is($last->value('reserved_until IS NULL FROM snowflake_stat'), 't', "$what: there is no reserved time");
+	return;
+}
+
 upgrade($linked, $last, '--link');
 $last->start;
+$last->safe_psql('postgres', 'CREATE DATABASE fresher');
+$last->safe_psql('fresher', $table);
+refuses_everywhere('upgraded without the library');
+# A dump knows nothing of the ids of these.
+$last->command_ok([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', $dump{data}, '-d', $last->connstr('fresher') ], 'a dump is restored');
+$last->restart('immediate');
+refuses_everywhere('after a crash');
 
-my ($status, $out, $err) = $last->psql('shop', $insert);
+# The order of databases in which nothing is known yet, when it is found that nothing will be.
+$last->configure('shared_preload_libraries' => '');
+$last->restart;
+$last->safe_psql('postgres', 'SELECT snowflake_forget_limit()');
+$last->configure('shared_preload_libraries' => 'snowflake');
+$last->stop;
+command_ok([ 'pg_ctl', '-w', '-D', $last->data_dir, '-l', "$scratch/given_up.log", '-o', '-b', 'start' ], 'looked at once more');
+$last->safe_psql('shop', 'SELECT');
+command_ok([ 'pg_ctl', '-w', '-D', $last->data_dir, 'stop' ], 'and stopped');
+$last->start;
+refuses_everywhere('another order');
 
-isnt($status, 0, 'upgraded without the library: an id is refused');
-like($err, qr/ERROR:  cannot make snowflake ids after an upgrade that has lost the reserved time.*HINT:  Call snowflake_advance_past/s, 'and it says what to do');
-is($last->safe_psql('shop', 'SELECT refusal FROM snowflake_stat'), 'limit lost by an upgrade', 'so does snowflake_stat');
 $last->safe_psql('shop', "SELECT snowflake_advance_past($newest)");
-goes_on_above($last, 'after that', qw(shop postgres));
+goes_on_above($last, 'after that', qw(fresher shop postgres));
 done_testing();
