@@ -1,23 +1,33 @@
 # A range of time over a table whose partitions are on other servers: the servers are asked for it alone.
-# Logical replication both ways: which server evaluates a default.
+# Which server evaluates a default, and so which node number the ids have: with postgres_fdw, logical replication both ways,
+# PL/Proxy; also while a shard is added.
 
 use strict;
 use warnings FATAL => 'all';
 
+use IPC::Run;
 use PostgreSQL::Test::Utils;
+use Snowflake::Missing qw(missing);
 use Snowflake::Server;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $coordinator = Snowflake::Server->new('coordinator');
 my $shard = Snowflake::Server->new('shard');
 
-foreach my $server ($coordinator, $shard)
+sub start_server
 {
+	my ($server, $node) = @_;
+
 	$server->init(allows_streaming => 'logical');
-	$server->configure('snowflake.node_id' => $server == $shard ? 2 : 1);
+	$server->configure('snowflake.node_id' => $node);
 	$server->start;
 	$server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+	return;
 }
+
+start_server($coordinator, 1);
+start_server($shard, 2);
 $shard->safe_psql('postgres', 'CREATE TABLE orders (id bigint PRIMARY KEY, customer_id bigint NOT NULL)');
 $coordinator->safe_psql('postgres', sprintf(q{
 	CREATE EXTENSION postgres_fdw;
@@ -89,5 +99,105 @@ foreach my $way ([ $coordinator, 1, $shard, 2 ], [ $shard, 2, $coordinator, 1 ])
 		"before|$publisher_node|$subscriber_node\nafter|$publisher_node|$subscriber_node",
 		"$name: the publisher makes the published column's ids, the subscriber those of its own column");
 }
+
+# Defaults of foreign tables.
+$shard->safe_psql('postgres', 'CREATE TABLE letters (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), body text)');
+$coordinator->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE letters (body text) SERVER shard;
+	INSERT INTO letters VALUES ('not listed');
+	CREATE FOREIGN TABLE listed_letters (id bigint, body text) SERVER shard OPTIONS (table_name 'letters');
+	ALTER FOREIGN TABLE listed_letters ALTER id SET DEFAULT snowflake_nextval();
+	INSERT INTO listed_letters (body) VALUES ('listed')});
+is($shard->safe_psql('postgres', 'SELECT body, snowflake_node(id) FROM letters ORDER BY 1'), "listed|1\nnot listed|2",
+	'a foreign table without the column leaves the id to the remote server');
+$coordinator->safe_psql('postgres', q{
+	CREATE TABLE parent (id bigint, kind int) PARTITION BY LIST (kind);
+	CREATE FOREIGN TABLE child PARTITION OF parent FOR VALUES IN (1) SERVER shard OPTIONS (table_name 'parts');
+	ALTER FOREIGN TABLE child ALTER id SET DEFAULT snowflake_nextval()});
+$shard->safe_psql('postgres', 'CREATE TABLE parts (id bigint DEFAULT snowflake_nextval(), kind int)');
+$coordinator->safe_psql('postgres', 'INSERT INTO parent (kind) VALUES (1)');
+is($shard->value('id IS NULL FROM parts'), 't', "through the parent, the foreign partition's default and the remote one are not used");
+
+# PL/Proxy runs a function on the shard that its argument leads to.  Debian has none for PostgreSQL 19 yet.
+my $has_proxy = $coordinator->value(q{count(*) FROM pg_available_extensions WHERE name = 'plproxy'});
+my $is_too_new = $coordinator->pg_version->major >= 19;
+my $no_proxy = $has_proxy || $is_too_new ? undef : missing('there is no PL/Proxy');
+my $added = Snowflake::Server->new('added');
+my $parcels = q{
+	CREATE TABLE parcels (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), customer_id int);
+	CREATE FUNCTION send_parcel(customer_id int) RETURNS bigint LANGUAGE sql AS
+		'INSERT INTO parcels (customer_id) VALUES ($1) RETURNING id'};
+
+note($no_proxy // 'Debian has no PL/Proxy for this version') unless $has_proxy;
+$shard->safe_psql('postgres', $parcels);
+$coordinator->safe_psql('postgres', 'CREATE TABLE customers (id int); INSERT INTO customers SELECT n FROM generate_series(1, 2000) AS n');
+$coordinator->safe_psql('postgres', sprintf(q{
+	CREATE EXTENSION plproxy;
+	CREATE FOREIGN DATA WRAPPER proxies;
+	CREATE SERVER shop FOREIGN DATA WRAPPER proxies OPTIONS (p0 'host=%s port=%s dbname=postgres');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER shop;
+	CREATE FUNCTION send_parcel(customer_id int) RETURNS bigint LANGUAGE plproxy AS 'CLUSTER ''shop''; RUN ON customer_id;'},
+	$shard->host, $shard->port)) if $has_proxy;
+
+# A shard is added while clients write: they take any customer that there is.
+my $statements = join "\n", 'SELECT id AS customer_id FROM customers ORDER BY random() LIMIT 1 \gset',
+	'INSERT INTO orders (customer_id) VALUES (:customer_id) RETURNING id;', $has_proxy ? 'SELECT send_parcel(:customer_id);' : ();
+my @clients = map { my $file = "$PostgreSQL::Test::Utils::tmp_check/client$_"; {
+	file => $file,
+	run => IPC::Run::start([ 'yes', $statements ], '<', '/dev/null', '2>', '/dev/null', '|',
+		[ 'psql', '-XAtq', '-d', $coordinator->connstr('postgres') . ' application_name=client' ], '>', $file, '2>', "$file.errors") } } 1 .. 3;
+
+sub wait_for_clients
+{
+	my ($count) = @_;
+	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
+
+	foreach my $client (@clients)
+	{
+		my $size = (-s $client->{file}) + 20 * $count;
+
+		while (-s $client->{file} < $size && $tries-- > 0) { usleep(20_000) }
+	}
+	return;
+}
+
+wait_for_clients(20);
+start_server($added, 3);
+$added->safe_psql('postgres', "$parcels; CREATE TABLE orders (id bigint PRIMARY KEY, customer_id bigint NOT NULL)");
+wait_for_clients(20);
+$coordinator->safe_psql('postgres', sprintf(q{
+	CREATE SERVER added FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%1$s', port '%2$s', dbname 'postgres');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER added;
+	CREATE FOREIGN TABLE orders_added (id bigint NOT NULL DEFAULT snowflake_nextval(), customer_id bigint NOT NULL) SERVER added OPTIONS (table_name 'orders');
+	ALTER TABLE orders ATTACH PARTITION orders_added FOR VALUES FROM (2001) TO (3001)}, $added->host, $added->port));
+$coordinator->safe_psql('postgres', sprintf(q{ALTER SERVER shop OPTIONS (ADD p1 'host=%s port=%s dbname=postgres')}, $added->host, $added->port))
+  if $has_proxy;
+$coordinator->safe_psql('postgres', 'INSERT INTO customers SELECT n FROM generate_series(2001, 3000) AS n');
+wait_for_clients(40);
+$coordinator->value(q{count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'client'});
+
+my @ids;
+
+foreach my $client (@clients)
+{
+	$client->{run}->finish;
+	push @ids, slurp_file($client->{file}) =~ /^(\d+)$/mg;
+	unlike(slurp_file("$client->{file}.errors"), qr/ERROR/, 'a client that wrote meanwhile had no error');
+}
+
+my %nodes;
+
+foreach my $row (split /\n/, $coordinator->safe_psql('postgres', sprintf("SELECT snowflake_node(id), count(*) FROM unnest('{%s}'::bigint[]) AS id GROUP BY 1",
+			join ',', @ids)))
+{
+	my ($node, $count) = split /\|/, $row;
+
+	$nodes{$node} = $count;
+}
+is(scalar keys %{ { map { $_ => 1 } @ids } }, scalar @ids, 'all ids that they were given are unique');
+is(join(' ', sort keys %nodes), $has_proxy ? '1 2 3' : '1', 'the coordinator has made the orders, and PL/Proxy the parcels on the shards');
+is($added->value('count(*) > 0 AND bool_and(snowflake_node(id) = 1) FROM orders'), 't', 'orders on the added shard have the number of the coordinator');
+is($shard->value('count(*) > 0 AND bool_and(snowflake_node(id) = 2) FROM parcels'), 't', 'parcels on the first shard have its number') if $has_proxy;
+is($added->value('count(*) > 0 AND bool_and(snowflake_node(id) = 3) FROM parcels'), 't', 'parcels on the added one have its own') if $has_proxy;
 
 done_testing();
