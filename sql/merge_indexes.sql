@@ -103,20 +103,38 @@ CREATE TRIGGER stop BEFORE INSERT ON t."Players" FOR EACH ROW WHEN (new.level = 
 ALTER TABLE t."Players" ENABLE ALWAYS TRIGGER stop;
 CALL snowflake_migrate.merge('{a}', 't', '{751}', batch_size => 200, rebuild_indexes => true);
 SELECT states();
+SELECT format('snowflake_merge_%s.indexes_to_build', last()) AS to_build \gset
 SELECT relname FROM former WHERE relname NOT IN (SELECT relname FROM indexes) ORDER BY relname COLLATE "C";
+-- meanwhile, the extension stays
+\set VERBOSITY terse
+BEGIN;
+DROP EXTENSION snowflake_migrate;
+ROLLBACK;
+\set VERBOSITY default
+SELECT count(DISTINCT (relation, name)), count(*), count(problem) FROM :to_build;
 CALL snowflake_migrate.rollback(last());
 SELECT states();
 SELECT * FROM differences;
+SELECT to_regclass(:'to_build');
 
 -- broken off again; what came meanwhile clashes with what is to be unique
 CALL snowflake_migrate.merge('{a}', 't', '{752}', batch_size => 200, rebuild_indexes => true);
 CREATE OR REPLACE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$;
 INSERT INTO t."Players" VALUES (2, 'Arthur', 'own', 'sad', 2, '{}', '[1000,1001)');
 CREATE INDEX players_mood ON t."Players" (level);
+CREATE INDEX log_old_at_idx ON t.log_old (id);
+-- all others are built
 CALL snowflake_migrate.merge('{a}', 't', '{752}', batch_size => 200);
 SELECT states();
+SELECT format('snowflake_merge_%s.indexes_to_build', last()) AS to_build \gset
+SELECT relation, name, problem FROM :to_build WHERE statement LIKE 'SET%';
+-- a unique one is needed to see what is in the way
+CALL snowflake_migrate.rollback(last());
 DELETE FROM t."Players" WHERE id = 2;
 CALL snowflake_migrate.merge('{a}', 't', '{752}', batch_size => 200);
+DROP INDEX t.log_old_at_idx;
+CALL snowflake_migrate.merge('{a}', 't', '{752}', batch_size => 200);
+SELECT states();
 DROP INDEX t.players_mood;
 -- of one that somebody has built by hand already, nothing is left to do
 CREATE INDEX players_mood ON t."Players" (mood) WHERE mood = 'glad';
@@ -136,6 +154,28 @@ ALTER TABLE t."Players" DROP CONSTRAINT "Name's";
 SELECT relation, problem, count, example FROM snowflake_migrate.verify(last());
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't.players_doc'::regclass;
 CALL snowflake_migrate.rollback(last());
+
+-- what only the merged rows keep from being built comes back when they are gone; and what something else does, when that is
+CREATE FUNCTION sound(text) RETURNS text IMMUTABLE LANGUAGE plpgsql
+	AS $$ BEGIN IF $1 LIKE 'player 7' THEN RAISE EXCEPTION 'no sound for %', $1; END IF; RETURN $1; END $$;
+CREATE INDEX players_sound ON t."Players" (public.sound(name));
+CALL snowflake_migrate.merge('{a}', 't', '{755}', rebuild_indexes => true);
+SELECT states();
+SELECT format('snowflake_merge_%s.indexes_to_build', last()) AS to_build \gset
+DROP INDEX t.guilds_code;
+CREATE INDEX guilds_code ON t.guilds (id);
+UPDATE snowflake_migrate_internal.plan_indexes SET state = 'dropped' WHERE run = last() AND name = 'guilds_code';
+CALL snowflake_migrate.rollback(last());
+SELECT state, (SELECT count(*) FROM t."Players") AS players FROM snowflake_migrate.runs WHERE run = last();
+SELECT states();
+DROP INDEX t.guilds_code;
+-- by hand
+SELECT statement FROM :to_build \gexec
+CALL snowflake_migrate.rollback(last());
+SELECT state FROM snowflake_migrate.runs WHERE run = last();
+SELECT states();
+SELECT to_regclass(:'to_build');
+DROP FUNCTION sound CASCADE;
 
 -- those that are no longer as they were when the maps were made stay
 CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;

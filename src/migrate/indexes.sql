@@ -11,6 +11,12 @@
  *     built     its rows are in it; what else it had is not
  *     there     it is as it was
  *
+ * One that can't be built holds up no other: what PostgreSQL says is put on record (problem), the others are built, and
+ * then the call ends with an error that names it.  The next call tries again.
+ *
+ * While indexes are gone, a view in the schema of the run's maps has the statements that bring them back, and keeps the
+ * extension, whose table it reads, from being dropped (hold_extension).
+ *
  * An index of a partitioned table has a row for each partition's index that is attached to it, and root is the id of
  * the one over all of them.  They are built one by one, and attached.
  *
@@ -319,16 +325,76 @@ BEGIN
 				WHERE x.run = run_ AND x.root = root.id;
 		END LOOP;
 	END LOOP;
+	IF dropped THEN
+		PERFORM snowflake_migrate_internal.hold_extension(run_);
+	END IF;
 	RETURN dropped;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.drop_indexes(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: drops indexes';
 
-/* Runs what brings an index back, in its tablespace.  An error says which index it is. */
+/* The view that has the statements which bring the indexes of a run back. */
+CREATE FUNCTION snowflake_migrate_internal.indexes_to_build(run_ bigint) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT format('snowflake_merge_%s.indexes_to_build', run_) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.indexes_to_build(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the view of the statements that bring indexes back';
+
+/*
+ * Keeps the extension from being dropped without CASCADE, as a view reads a table of it, while indexes of a run are
+ * gone; and no longer.  The schema is a superuser's, where the maps are.
+ *
+ * Anybody may call this, about a run of anybody: it does what the plan says.
+ */
+CREATE FUNCTION snowflake_migrate_internal.hold_extension(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
+AS $$
+DECLARE
+	view CONSTANT text := snowflake_migrate_internal.indexes_to_build(run_);
+	is_held CONSTANT boolean := to_regclass(view) IS NOT NULL;
+	is_needed CONSTANT boolean := EXISTS (
+		SELECT FROM snowflake_migrate_internal.plan_indexes AS x
+		WHERE x.run = run_ AND x.state IN ('dropped', 'built'));
+BEGIN
+	IF is_held = is_needed OR NOT EXISTS (
+			SELECT FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
+			WHERE n.nspname = 'snowflake_merge_' || run_ AND r.rolsuper) THEN
+		RETURN;
+	ELSIF is_held THEN
+		BEGIN
+			EXECUTE format('DROP VIEW %s', view);
+		EXCEPTION WHEN lock_not_available THEN
+			/* Somebody reads it, as pg_dump does: it goes with the maps. */
+			NULL;
+		END;
+		RETURN;
+	END IF;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		CREATE VIEW {view} AS
+		SELECT x.relation, x.name, x.problem ->> 'message' AS problem, s.statement
+		FROM snowflake_migrate_internal.plan_indexes AS x
+			CROSS JOIN LATERAL (
+				SELECT 0, format('SET default_tablespace = %L; %s', x.tablespace, x.definition)
+				WHERE x.state = 'dropped'
+				UNION ALL
+				SELECT u.n, u.statement FROM unnest(x.statements) WITH ORDINALITY AS u (statement, n)
+			) AS s (n, statement)
+		WHERE x.run = {run} AND x.state IN ('dropped', 'built')
+		ORDER BY s.n > 0, x.id, s.n
+	$query$, jsonb_build_object('view', view, 'run', run_));
+	EXECUTE (SELECT format('GRANT SELECT ON %s TO %I', view, r.merged_by) FROM snowflake_migrate.runs AS r
+			 WHERE r.run = run_);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.hold_extension(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: keeps the extension while indexes are gone';
+
+/* Runs what brings an index back, in its tablespace.  Returns what was wrong, or null. */
 CREATE FUNCTION snowflake_migrate_internal.run_for_index(
 	index_ snowflake_migrate_internal.plan_indexes,
-	statements text[]) RETURNS void
+	statements text[]) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -340,19 +406,64 @@ BEGIN
 	FOREACH statement IN ARRAY statements LOOP
 		EXECUTE statement;
 	END LOOP;
+	RETURN NULL;
 EXCEPTION
+	WHEN deadlock_detected THEN
+		RAISE;
 	WHEN OTHERS THEN
 		GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
-		RAISE EXCEPTION USING ERRCODE = SQLSTATE,
-			MESSAGE = format('could not build index "%s" of table %s again', index_.name, index_.relation),
-			DETAIL = concat_ws(E'\n', message, nullif(detail, '')),
-			HINT = 'When this is put right, the same call goes on with it.';
+		RETURN jsonb_build_object('code', SQLSTATE, 'message', concat_ws(E'\n', message, nullif(detail, '')));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.run_for_index(snowflake_migrate_internal.plan_indexes, text[])
 	IS 'for snowflake_migrate.merge()''s own use: runs what brings an index back';
 
-/* Gives indexes that are built what else they had: up to 50 of them.  Returns false when there are none left. */
+/* Indexes that could not be built are tried again. */
+CREATE FUNCTION snowflake_migrate_internal.retry_indexes(run_ bigint) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	UPDATE snowflake_migrate_internal.plan_indexes AS x SET problem = NULL WHERE x.run = run_ AND x.problem IS NOT NULL
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.retry_indexes(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: indexes that could not be built are tried again';
+
+/* Raises an error where indexes, or unique ones, could not be built. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_unbuilt(run_ bigint, only_unique boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	codes text[];
+	names text[];
+	messages text[];
+BEGIN
+	SELECT array_agg(x.problem ->> 'code' ORDER BY x.id), array_agg(x.problem ->> 'message' ORDER BY x.id),
+			array_agg(format('index "%s" of table %s', x.name, x.relation) ORDER BY x.id)
+		INTO codes, messages, names
+		FROM snowflake_migrate_internal.plan_indexes AS x
+		WHERE x.run = run_ AND x.problem IS NOT NULL
+			AND (x.former ->> 'definition' LIKE 'CREATE UNIQUE %' OR NOT only_unique);
+	IF cardinality(names) = 1 THEN
+		RAISE EXCEPTION USING ERRCODE = codes[1],
+			MESSAGE = format('could not build %s again', names[1]),
+			DETAIL = messages[1],
+			HINT = 'When this is put right, the same call goes on with it.';
+	ELSIF names IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = codes[1],
+			MESSAGE = format('could not build %s indexes again', cardinality(names)),
+			DETAIL = (SELECT string_agg(format('%s%s: %s', upper(left(n.name, 1)), substr(n.name, 2), n.message), E'\n')
+					  FROM unnest(names[: 20], messages) AS n (name, message) WHERE n.name IS NOT NULL),
+			HINT = 'When this is put right, the same call goes on with them.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_unbuilt(bigint, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: an error where indexes could not be built';
+
+/*
+ * Gives indexes that are built what else they had: up to 50 of them; those of a partitioned table when all of them are
+ * built.  Returns false when there are none left.
+ */
 CREATE FUNCTION snowflake_migrate_internal.complete_indexes(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -360,18 +471,26 @@ AS $$
 DECLARE
 	x snowflake_migrate_internal.plan_indexes;
 	state jsonb;
+	found_problem jsonb;
 	completed boolean := false;
 BEGIN
 	FOR x IN SELECT p.* FROM snowflake_migrate_internal.plan_indexes AS p
-		WHERE p.run = run_ AND p.state = 'built' ORDER BY p.id LIMIT 50
+		WHERE p.run = run_ AND p.state = 'built' AND p.problem IS NULL
+			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_indexes AS o
+							WHERE o.run = run_ AND o.root = p.root AND (o.state = 'dropped' OR o.problem IS NOT NULL))
+		ORDER BY p.id
+		LIMIT 50
 	LOOP
 		completed := true;
 		state := snowflake_migrate_internal.index_state(snowflake_migrate_internal.find_index(x.relation, x.name));
+		found_problem := NULL;
 		/* Whoever has built it by hand may have done that too. */
 		IF state IS DISTINCT FROM x.former THEN
-			PERFORM snowflake_migrate_internal.run_for_index(x, x.statements);
+			found_problem := snowflake_migrate_internal.run_for_index(x, x.statements);
 		END IF;
-		UPDATE snowflake_migrate_internal.plan_indexes AS p SET state = 'there' WHERE p.run = run_ AND p.id = x.id;
+		UPDATE snowflake_migrate_internal.plan_indexes AS p
+			SET state = CASE WHEN found_problem IS NULL THEN 'there' ELSE p.state END, problem = found_problem
+			WHERE p.run = run_ AND p.id = x.id;
 	END LOOP;
 	RETURN completed;
 END
@@ -380,8 +499,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.complete_indexes(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: gives indexes what else they had';
 
 /*
- * Builds one of the indexes that were dropped, or completes them.  Returns false when all are there.  A worker takes
- * one that no other has, of a table that is copied, and leaves it to its caller to complete them.
+ * Builds one of the indexes that were dropped, or completes them.  Returns false when all are there that can be.  A
+ * worker takes one that no other has, of a table that is copied, and leaves it to its caller to complete them.
  */
 CREATE FUNCTION snowflake_migrate_internal.build_index(run_ bigint, is_worker boolean DEFAULT false) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -390,17 +509,18 @@ AS $$
 DECLARE
 	x snowflake_migrate_internal.plan_indexes;
 	state jsonb;
+	found_problem jsonb;
 BEGIN
 	IF is_worker THEN
 		SELECT p.* INTO x FROM snowflake_migrate_internal.plan_indexes AS p
-			WHERE p.run = run_ AND p.state = 'dropped'
+			WHERE p.run = run_ AND p.state = 'dropped' AND p.problem IS NULL
 				AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.open_sources(run_) AS o WHERE o.no = p.no)
 			ORDER BY p.id
 			LIMIT 1
 			FOR UPDATE SKIP LOCKED;
 	ELSE
 		SELECT p.* INTO x FROM snowflake_migrate_internal.plan_indexes AS p
-			WHERE p.run = run_ AND p.state = 'dropped' ORDER BY p.id LIMIT 1;
+			WHERE p.run = run_ AND p.state = 'dropped' AND p.problem IS NULL ORDER BY p.id LIMIT 1;
 	END IF;
 	IF NOT FOUND THEN
 		RETURN NOT is_worker AND snowflake_migrate_internal.complete_indexes(run_);
@@ -409,13 +529,15 @@ BEGIN
 	/* Many are built side by side; the last ones, each by several processes. */
 	PERFORM set_config('max_parallel_maintenance_workers', greatest(0, snowflake_migrate_internal.workers()
 			/ (SELECT count(*) FROM snowflake_migrate_internal.plan_indexes AS p
-			   WHERE p.run = run_ AND p.state = 'dropped') - 1)::text, true) WHERE is_worker;
+			   WHERE p.run = run_ AND p.state = 'dropped' AND p.problem IS NULL) - 1)::text, true) WHERE is_worker;
 	/* Somebody may have built it by hand. */
 	state := snowflake_migrate_internal.index_state(snowflake_migrate_internal.find_index(x.relation, x.name));
 	IF state IS NULL OR state -> 'definition' <> x.former -> 'definition' OR state -> 'is_valid' = 'false' THEN
-		PERFORM snowflake_migrate_internal.run_for_index(x, ARRAY[x.definition]);
+		found_problem := snowflake_migrate_internal.run_for_index(x, ARRAY[x.definition]);
 	END IF;
-	UPDATE snowflake_migrate_internal.plan_indexes AS p SET state = 'built' WHERE p.run = run_ AND p.id = x.id;
+	UPDATE snowflake_migrate_internal.plan_indexes AS p
+		SET state = CASE WHEN found_problem IS NULL THEN 'built' ELSE p.state END, problem = found_problem
+		WHERE p.run = run_ AND p.id = x.id;
 	RETURN true;
 END
 $$;
@@ -424,7 +546,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.build_index(bigint, boolean)
 
 /*
  * One transaction of the building: an index, or those of small tables whose rows fit into a batch together, at most 50
- * of them.  Returns false when all are there.
+ * of them.  Returns false when all are there that can be.
  */
 CREATE FUNCTION snowflake_migrate_internal.build_indexes(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -440,11 +562,12 @@ BEGIN
 			INTO next_rows
 			FROM snowflake_migrate_internal.plan_indexes AS x
 				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-			WHERE x.run = run_ AND x.state = 'dropped'
+			WHERE x.run = run_ AND x.state = 'dropped' AND x.problem IS NULL
 			ORDER BY x.id
 			LIMIT 1;
 		EXIT WHEN built > 1 AND (NOT FOUND OR next_rows > rows_left);
 		IF NOT snowflake_migrate_internal.build_index(run_) THEN
+			PERFORM snowflake_migrate_internal.hold_extension(run_);
 			RETURN false;
 		END IF;
 		EXIT WHEN next_rows IS NULL;

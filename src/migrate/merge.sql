@@ -379,6 +379,7 @@ BEGIN
 	UPDATE snowflake_migrate.runs AS r SET batch_size = batch_size_ WHERE r.run = run_;
 	UPDATE snowflake_migrate_internal.plan_sources AS s SET batch_rows = NULL, failures = 0
 		WHERE s.run = run_ AND (s.batch_rows IS NOT NULL OR s.failures > 0);
+	PERFORM snowflake_migrate_internal.retry_indexes(run_);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.go_on(bigint, int, boolean)
@@ -698,6 +699,7 @@ BEGIN
 		ELSIF snowflake_migrate_internal.next_step(run) THEN
 			NULL;
 		ELSIF NOT snowflake_migrate_internal.build_indexes(run) THEN
+			PERFORM snowflake_migrate_internal.refuse_unbuilt(run);
 			PERFORM snowflake_migrate_internal.end_of_copy(run, dry_run IS TRUE);
 		END IF;
 		PERFORM snowflake_migrate_internal.tell_progress(run, 'copying', copying_since, rows_before);

@@ -176,6 +176,7 @@ CREATE TABLE snowflake_migrate_internal.plan_indexes (
 	tablespace text NOT NULL,			-- empty: the database's
 	former jsonb NOT NULL,				-- all that it had
 	state text NOT NULL CHECK (state IN ('planned', 'kept', 'dropped', 'built', 'there')),
+	problem jsonb,						-- why this call could not build it
 	PRIMARY KEY (run, id)
 );
 CREATE INDEX ON snowflake_migrate_internal.plan_indexes (run, no);

@@ -690,6 +690,11 @@ BEGIN
 		ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
 		LIMIT 1;
 	IF NOT FOUND THEN
+		/* Those that could not be built beside the run's rows. */
+		IF snowflake_migrate_internal.build_indexes(run_) THEN
+			RETURN true;
+		END IF;
+		PERFORM snowflake_migrate_internal.refuse_unbuilt(run_);
 		UPDATE snowflake_migrate.runs AS r
 			SET state = 'rolled back', finished_at = clock_timestamp()
 			WHERE r.run = run_;
@@ -720,6 +725,7 @@ CREATE PROCEDURE snowflake_migrate.rollback(run bigint, force boolean DEFAULT fa
 LANGUAGE plpgsql
 AS $$
 DECLARE
+	states CONSTANT pg_catalog.text[] := '{copying,verifying,done,rolling back}';
 	more boolean;
 BEGIN
 	IF run IS NULL THEN
@@ -727,11 +733,15 @@ BEGIN
 			HINT = 'snowflake_migrate.runs lists the merges.';
 	END IF;
 	/* Without its indexes, a run that was not finished would take long, and not see what clashes. */
-	LOOP
-		PERFORM snowflake_migrate_internal.begin(run, '{copying,verifying,done,rolling back}');
-		EXIT WHEN NOT snowflake_migrate_internal.build_indexes(run);
+	PERFORM snowflake_migrate_internal.begin(run, states);
+	PERFORM snowflake_migrate_internal.retry_indexes(run);
+	WHILE snowflake_migrate_internal.build_indexes(run) LOOP
 		COMMIT;
+		PERFORM snowflake_migrate_internal.begin(run, states);
 	END LOOP;
+	PERFORM snowflake_migrate_internal.refuse_unbuilt(run, true);
+	/* What could not be built may be when the run's rows are gone. */
+	PERFORM snowflake_migrate_internal.retry_indexes(run);
 	PERFORM snowflake_migrate_internal.rollback_start(run, force IS TRUE);
 	COMMIT;
 	LOOP
