@@ -527,6 +527,27 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refers_to(bigint, int, int[])
 	IS 'for snowflake_migrate.merge()''s own use: whether a table refers to others';
 
+/* Adds to the report keys of one table, made of others' keys, that two rows have: no policy has told them apart. */
+CREATE FUNCTION snowflake_migrate_internal.find_equal_keys(run_ bigint, no_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
+	found bigint;
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*), min({m.n#::text})
+		FROM (SELECT {m.n#} FROM {map} AS m WHERE m.action = 'c' GROUP BY {m.n#} HAVING count(*) > 1) AS m
+	$query$, names) INTO found, example;
+	PERFORM snowflake_migrate_internal.add_to_report(
+			run_, 'error', NULL, names ->> 'table', NULL, 'several rows have the same key', found, example)
+		WHERE found > 0;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_equal_keys(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: keys that two rows have';
+
 /* Puts on record what became of the rows of one table that were resolved again. */
 CREATE FUNCTION snowflake_migrate_internal.finish_again(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -541,6 +562,7 @@ BEGIN
 		PERFORM snowflake_migrate_internal.record_policies(run_, no_)
 			WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
 	END IF;
+	PERFORM snowflake_migrate_internal.find_equal_keys(run_, no_) WHERE plan.kind = 'key';
 	PERFORM snowflake_migrate_internal.find_violations(run_, no_);
 	DELETE FROM snowflake_migrate.report AS f
 		WHERE f.run = run_ AND f.relation = plan.relation::text AND f.severity = 'info'
@@ -677,6 +699,8 @@ DECLARE
 	resolved record;
 BEGIN
 	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+	/* They may have been declared since. */
+	PERFORM snowflake_migrate_internal.refuse_rules_in_use(run_);
 	resolved := snowflake_migrate_internal.resolve_tables(run_, failed);
 	PERFORM snowflake_migrate_internal.finish_again(run_, t.no)
 		FROM (SELECT DISTINCT u.no FROM unnest(resolved.tables) AS u (no) ORDER BY u.no) AS t;

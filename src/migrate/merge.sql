@@ -286,22 +286,25 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.record_former_state(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the target before the merge';
 
-/* Indexes the maps by new keys: no two rows become one, and a row of the target is found in the map. */
+/*
+ * Indexes the maps by new keys: no two rows become one, and a row of the target is found in the map.  Of a target in
+ * use, keys that are made of others' may be equal while they are resolved again; find_equal_keys() looks then.
+ */
 CREATE FUNCTION snowflake_migrate_internal.index_maps(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	table_no int;
+	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
+	map record;
 BEGIN
-	FOR table_no IN
-		SELECT p.no
+	FOR map IN
+		SELECT p.no, CASE WHEN in_use AND p.kind = 'key' THEN 'INDEX' ELSE 'UNIQUE INDEX' END AS index
 		FROM snowflake_migrate_internal.plan_tables AS p
 		WHERE p.run = run_ AND p.kind <> 'none'
 		ORDER BY p.no
 	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			CREATE UNIQUE INDEX ON {map} ({n#}) WHERE action = 'c'
-		$query$, snowflake_migrate_internal.names(run_, table_no));
+		EXECUTE snowflake_migrate_internal.fill('CREATE {index} ON {map} ({n#}) WHERE action = ''c''',
+			snowflake_migrate_internal.names(run_, map.no) || jsonb_build_object('index', map.index));
 	END LOOP;
 END
 $$;
@@ -376,6 +379,7 @@ BEGIN
 			MESSAGE = format('merge %s has begun with target_in_use => %s', run_, run_row.target_in_use),
 			HINT = 'Call it with the same, or take it back with snowflake_migrate.rollback().';
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_rules_in_use(run_) WHERE in_use;
 	UPDATE snowflake_migrate.runs AS r SET batch_size = batch_size_ WHERE r.run = run_;
 	UPDATE snowflake_migrate_internal.plan_sources AS s SET batch_rows = NULL, failures = 0
 		WHERE s.run = run_ AND (s.batch_rows IS NOT NULL OR s.failures > 0);

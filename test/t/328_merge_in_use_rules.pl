@@ -1,0 +1,122 @@
+# The rules of a merge with a target in use: rows that stay behind, a precedence between sources, policies that can't be followed, and
+# several jobs.
+#
+# As doc/merging.md says: what stays behind is decided when the maps are made, also of rows that are resolved again.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Snowflake::Merge::InUse qw($server $stopped $verify begin call_sql database finish_merge hold players run_of sql start_merge wait_until);
+use Test::More;
+
+begin();
+
+# Of these, none may come: players and accounts that the conditions name, the players of these accounts, and all that must refer to them.
+my @behind = qw(sa9 sa12 sg3 sp8 sp10 sp48 sp11 sp51);
+my $behind = join ',', map { "'$_'" } @behind;
+
+{
+	my $name = database('behind',
+		q{SELECT snowflake_migrate.declare_table('t.players', 'copy', "only" => $$mark <> ALL ('{sp10,sp11}')$$)},
+		q{SELECT snowflake_migrate.declare_table('t.accounts', 'copy', "only" => $$mark NOT IN ('sa9', 'sa12')$$)},
+		q{SELECT snowflake_migrate.declare_table('t.guilds', 'copy', "only" => $$name <> 'g3'$$)});
+	my $first = sql($name, q{SELECT string_agg(p::text, ' ' ORDER BY id) FROM t.players AS p});
+	my $holder = hold($name, 'sa1');
+	my $call = start_merge($name, call_sql('s', 100, 20) =~ s/true\)/true, jobs => 3)/r);
+
+	wait_until($call, $stopped, 'the merge is stopped at its first row');
+	like($call->{err}, qr/NOTICE:  a merge into a target that is in use has one job\nDETAIL:  What clashes/, 'a merge into a target in use has one job, and says so');
+	is(sql($name, q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake_migrate worker'}), 0, 'there are no workers');
+	sql($name,
+		# names of rows that stay behind, and one that is to come: what is not copied yet is resolved again
+		q{INSERT INTO t.accounts (login, mark) VALUES ('a9', 'x1'), ('a2', 'x2')},
+		q{INSERT INTO t.players (account_id, name, mark) SELECT id, 'p10', 'x3' FROM t.accounts WHERE login = 'a4'},
+		q{INSERT INTO t.players (account_id, name, mark) SELECT id, 'p7', 'x4' FROM t.accounts WHERE login = 'a4'},
+		q{INSERT INTO t.guilds (name, mark) VALUES ('g3', 'x5'), ('g2', 'x6')},
+		# what stands for a row that comes, and what is like one that stays behind
+		q{DELETE FROM t.accounts WHERE login = 'a8'}, q{DELETE FROM t.accounts WHERE login = 'a12'},
+		q{DELETE FROM t.items WHERE kind_id = (SELECT id FROM t.kinds WHERE code = 'k4')}, q{DELETE FROM t.kinds WHERE code = 'k4'});
+	$holder->quit;
+	$holder = hold($name, 'si60');
+	wait_until($call, $stopped, 'it goes on to the items');
+	# a row that is deleted after others were left behind, whose references become null, or which are skipped
+	sql($name, q{DELETE FROM t.players WHERE mark = 'sp20'}, q{DELETE FROM t.guilds WHERE mark = 'sg5'},
+		q{INSERT INTO t.players (account_id, name, mark) SELECT id, 'x7', 'x7' FROM t.accounts WHERE mark = 'x1'});
+	$holder->quit;
+	finish_merge($call, 'rows stay behind');
+	is(sql($name, $verify), '', 'it is verified');
+	foreach my $table (qw(accounts guilds players))
+	{
+		is(sql($name, "SELECT string_agg(mark, ' ') FROM t.$table WHERE mark IN ($behind)"), '', "$table: none of those that stay behind");
+		is(sql($name, "SELECT string_agg(mark, ' ') FROM s.$table WHERE mark NOT IN ($behind, 'sp20', 'sg5') AND mark NOT IN (SELECT mark FROM t.$table)"),
+			$table eq 'accounts' ? join(' ', sort { substr($a, 2) <=> substr($b, 2) } 'sa2', map { 'sa' . 4 * $_ } grep { $_ != 2 && $_ != 3 } 1 .. 10) : '',
+			"$table: all others, but accounts that are the target's");
+	}
+	foreach my $child ([ items => 'owner_id' ], [ ranks => 'player_id' ], [ bounties => 'player_id' ])
+	{
+		my ($table, $column) = @$child;
+
+		is(sql($name, "SELECT count(*) FROM t.$table AS c JOIN t.players AS p ON p.id = c.$column WHERE p.mark ~ '^s'"),
+			sql($name, "SELECT count(*) FROM s.$table AS c JOIN s.players AS p ON p.id = c.$column WHERE p.mark NOT IN ($behind, 'sp20')"),
+			"$table: those of rows that came");
+	}
+	is(sql($name, qq{SELECT count(*) FROM t.players AS p JOIN s.players AS s USING (mark) WHERE s.guild_id = 3 AND p.guild_id IS NULL}),
+		sql($name, qq{SELECT count(*) FROM s.players WHERE guild_id = 3 AND mark NOT IN ($behind)}), 'references to a guild that stays behind become null');
+	is(sql($name, q{SELECT action || ' ' || count(*) FROM snowflake_migrate.map WHERE relation = 't.players' GROUP BY action ORDER BY action}),
+		"copied 55\nleft_behind 5", 'the map has them');
+	is(sql($name, q{SELECT bool_and(rows_done = rows_to_do) FROM snowflake_migrate.progress}), 't', 'all is counted');
+
+	sql($name, q{DELETE FROM t.players WHERE mark = 'x7'});
+	sql($name, 'CALL snowflake_migrate.rollback(' . run_of($name) . ', force => true)');
+	foreach my $table (qw(accounts guilds players))
+	{
+		is(sql($name, "SELECT string_agg(mark, ' ') FROM t.$table WHERE mark ~ '^s'"), '', "$table: the way back takes what came");
+	}
+}
+
+# A precedence between sources holds for what is resolved again.  One that could change the target's rows is refused, when the merge
+# begins and when it goes on.
+{
+	my $name = database('ranked', q{SELECT snowflake_migrate.declare_policy('t.accounts', 'accounts_login_key', 'keep_target', precedence => 'mark DESC')});
+	my $statement = call_sql('s,u', '103,104', 20);
+	my $refused = sub {
+		my ($declaration, $pattern) = @_;
+		my ($status, $out, $err) = $server->psql($name, "BEGIN; SELECT snowflake_migrate.declare_policy($declaration); "
+				. "SELECT snowflake_migrate_internal.start('{{s},{u}}', '{t}', '{103,104}', 20, false, true, false, NULL, false)");
+
+		isnt($status, 0, "$declaration: refused");
+		like($err, $pattern, "$declaration: the error says why");
+	};
+	my $by = qr/cannot merge into a target in use by the policy of "\w+" of table t\.\w+/;
+
+	$refused->(q{'t.players', 'players_name_key', 'suffix', '_x', precedence => 'mark'}, qr/$by\nDETAIL:  Policy "suffix" with a precedence could change/);
+	$refused->(q{'t.accounts', 'accounts_number_key', 'next_free', precedence => 'mark'}, qr/$by\nDETAIL:  Policy "next_free" with a precedence could change/);
+	$refused->(q{'t.wallets', 'wallets_pkey', 'keep_first', precedence => 'mark'}, qr/$by\nDETAIL:  Policy "keep_first" with a precedence could change/);
+	$refused->(q{'t.wallets', 'wallets_pkey', 'keep_source', combine => '{"mark": "max"}'}, qr/$by\nDETAIL:  Policy "keep_source" with combine could change/);
+
+	my $holder = hold($name, 'ua5');
+	my $call = start_merge($name, $statement);
+
+	wait_until($call, $stopped, 'the merge is stopped');
+	sql($name, q{SELECT snowflake_migrate.declare_policy('t.players', 'players_name_key', 'suffix', '_x', precedence => 'mark')},
+		q{INSERT INTO t.accounts (login, mark) VALUES ('a5', 'x1')}, q{DELETE FROM t.accounts WHERE login = 'a8'});
+	$holder->quit;
+	$call->{run}->finish;
+	isnt($call->{run}->result(0), 0, 'a rule that came meanwhile: the call fails');
+	like($call->{err}, qr/$by/, 'a rule that came meanwhile: the error says why');
+	is(sql($name, 'SELECT state FROM snowflake_migrate.runs'), 'copying', 'the run is not finished');
+	$refused = [ $server->psql($name, $statement) ];
+	like($refused->[2], qr/$by/, 'nor does another call go on');
+	sql($name, q{SELECT snowflake_migrate.declare_policy('t.players', 'players_name_key', 'suffix', '_{source}')});
+	finish_merge(start_merge($name, $statement), 'declared as before');
+	is(sql($name, $verify), '', 'it is verified');
+	is(sql($name, q{SELECT string_agg(login || ' ' || mark, ', ' ORDER BY login) FROM t.accounts WHERE login IN ('a1', 'a4', 'a5', 'a8')}),
+		'a1 ua1, a4 ta1, a5 x1, a8 ua8', 'of two sources, the row that ranks first stays, also where it was resolved again');
+	is(sql($name, q{SELECT string_agg(w.mark, ' ' ORDER BY login) FROM t.wallets AS w JOIN t.accounts AS a ON a.id = account_id WHERE login IN ('a5', 'a8')}),
+		'sw5 sw8', 'and so do rows whose key is that of a row that was resolved again');
+	is(sql($name, q{SELECT count(DISTINCT a.login) FROM t.players AS p JOIN t.accounts AS a ON a.id = account_id WHERE p.mark IN ('sp7', 'up7', 'sp47', 'up47')}),
+		1, 'and the players of both are its');
+}
+
+done_testing();
