@@ -147,6 +147,11 @@ SELECT count(*), count(DISTINCT lower(name)) FROM t."Players";
 
 -- one that is missing, one that is not valid, one that is another
 SELECT * FROM snowflake_migrate.verify(last());
+BEGIN;
+SET session_replication_role = replica;
+INSERT INTO t."Players" (name, level, seat) SELECT 'player ' || n, 70 + g, int4range(2000 + g::int, 2001 + g::int) FROM unnest('{7,7,8}'::int[]) WITH ORDINALITY AS u (n, g);
+SELECT relation, problem, count, example FROM snowflake_migrate.verify(last());
+ROLLBACK;
 DROP INDEX t.players_hash;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't.players_doc'::regclass;
 ALTER INDEX t.players_guild SET (fillfactor = 50);

@@ -121,6 +121,36 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_unlocked(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where rows could not be locked';
 
 /*
+ * Raises an error where a constraint is deferrable: that two rows clash in it is found by a trigger at the end of a
+ * transaction, and not where triggers do not fire.  A batch would not notice.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_deferrable(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	constraints text;
+BEGIN
+	SELECT string_agg(format('Table %s, constraint "%s".', k.conrelid::regclass, k.conname), E'\n'
+					  ORDER BY t.no, k.conrelid::regclass::text, k.conname)
+		INTO constraints
+		FROM snowflake_migrate_internal.plan_tables AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS p (oid)
+			JOIN pg_constraint AS k ON k.conrelid = p.oid AND k.contype IN ('p', 'u', 'x') AND k.condeferrable
+				AND k.conparentid = 0
+		WHERE t.run = run_
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no);
+	IF constraints IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+			MESSAGE = 'cannot merge into a target in use whose unique or exclusion constraints are deferrable',
+			DETAIL = constraints,
+			HINT = 'Merge with the target closed, or drop the constraints and add them as NOT DEFERRABLE.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_deferrable(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where a batch would not notice a clash';
+
+/*
  * The rows of the target whose place a batch takes are locked, so that the former row on record is the last one; an
  * error where one is gone, or does not clash any more.
  */

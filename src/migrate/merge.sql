@@ -426,7 +426,8 @@ BEGIN
 	UPDATE snowflake_migrate.runs AS r SET target_in_use = in_use WHERE r.run = run_ AND in_use;
 	PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying']);
 	PERFORM snowflake_migrate_internal.plan(run_);
-	PERFORM snowflake_migrate_internal.refuse_unlocked(run_) WHERE in_use;
+	PERFORM snowflake_migrate_internal.refuse_unlocked(run_), snowflake_migrate_internal.refuse_deferrable(run_)
+		WHERE in_use;
 	PERFORM snowflake_migrate_internal.check_schemas(run_);
 	PERFORM snowflake_migrate_internal.refuse(run_);
 	PERFORM snowflake_migrate_internal.find_nodes(run_);

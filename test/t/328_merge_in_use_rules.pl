@@ -119,4 +119,15 @@ my $behind = join ',', map { "'$_'" } @behind;
 		1, 'and the players of both are its');
 }
 
+# Where triggers do not fire, nothing would tell that rows clash in a deferrable constraint.
+{
+	my $name = database('deferred', 'ALTER TABLE t.players DROP CONSTRAINT players_name_key',
+		'ALTER TABLE t.players ADD CONSTRAINT players_name_key UNIQUE (name) DEFERRABLE');
+	my ($status, $out, $err) = $server->psql($name, call_sql('s', 105, 20));
+
+	isnt($status, 0, 'a deferrable constraint is refused');
+	like($err, qr/unique or exclusion constraints are deferrable\nDETAIL:  Table t\.players, constraint "players_name_key"\./, 'the error names it');
+	is(sql($name, 'SELECT count(*) FROM snowflake_migrate.runs'), 0, 'nothing has begun');
+}
+
 done_testing();
