@@ -32,6 +32,7 @@ namespace
 {
 
 constexpr const char *extension_name = "snowflake";
+constexpr const char *schema_name = "snowflake_internal";
 constexpr const char *restored_name = "restored_limit";
 constexpr const char *upgraded_name = "upgraded_limit";
 
@@ -89,7 +90,7 @@ bool		looked_in_transaction = false;
 Oid
 find_relation(const char *name, Oid extension)
 {
-	Oid			schema = get_namespace_oid("snowflake_internal", true);
+	Oid			schema = get_namespace_oid(schema_name, true);
 	Oid			relation = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 
 	return OidIsValid(extension) && OidIsValid(relation) &&
@@ -522,38 +523,71 @@ subtransaction_ended(SubXactEvent event, SubTransactionId, SubTransactionId, voi
 		transaction_taken_back();
 }
 
-/* Says so once in a session. */
-void
-compare_versions(Oid extension)
+/* Null where there is no such extension any more. */
+const char *
+extension_version(Oid extension)
 {
-	static bool has_compared = false;
-	Relation	relation;
+	Relation	relation = table_open(ExtensionRelationId, AccessShareLock);
+	const char *version = nullptr;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (has_compared)
-		return;
-	relation = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(extension));
 	scan = systable_beginscan(relation, ExtensionOidIndexId, true, nullptr, 1, &key);
 	if (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		bool		is_null;
-		char	   *version = TextDatumGetCString(heap_getattr(tuple, Anum_pg_extension_extversion,
-															   RelationGetDescr(relation), &is_null));
 
-		if (strcmp(version, SNOWFLAKE_VERSION) != 0)
-			ereport(WARNING,
-					(errmsg("extension \"%s\" has another version than its library", extension_name),
-					 errdetail("In this database it is %s; the server has loaded the library of %s.", version,
-							   SNOWFLAKE_VERSION),
-					 errhint("Restart the server if it still runs with the library of before an installation; then "
-							 "run ALTER EXTENSION %s UPDATE in each database.", extension_name)));
+		version = TextDatumGetCString(heap_getattr(tuple, Anum_pg_extension_extversion,
+												   RelationGetDescr(relation), &is_null));
 	}
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
+	return version;
+}
+
+/* Says so once in a session. */
+void
+compare_versions(Oid extension)
+{
+	static bool has_compared = false;
+	const char *version = has_compared ? nullptr : extension_version(extension);
+
 	has_compared = true;
+	if (version != nullptr && strcmp(version, SNOWFLAKE_VERSION) != 0)
+		ereport(WARNING,
+				(errmsg("extension \"%s\" has another version than its library", extension_name),
+				 errdetail("In this database it is %s; the server has loaded the library of %s.", version,
+						   SNOWFLAKE_VERSION),
+				 errhint("Restart the server if it still runs with the library of before an installation; then "
+						 "run ALTER EXTENSION %s UPDATE in each database.", extension_name)));
+}
+
+/* pgEdge's extension has the same name, and its functions can reach this library. */
+bool
+is_namesake(Oid extension)
+{
+	Oid			schema = get_namespace_oid(schema_name, true);
+
+	return !OidIsValid(schema) || getExtensionOfObject(NamespaceRelationId, schema) != extension;
+}
+
+[[noreturn]] void
+report_namesake(Oid extension)
+{
+	const char *version = extension_version(extension);
+
+	count_error();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot make snowflake ids in a database that has another extension \"%s\"", extension_name),
+			 errdetail("The extension in this database has the version %s and no schema \"%s\"; the server has loaded "
+					   "the library of another one of this name, in version %s.",
+					   version == nullptr ? "?" : version, schema_name, SNOWFLAKE_VERSION),
+			 errhint("Take what defaults call out of it by ALTER EXTENSION %s DROP, and drop it: \"Coming over\" in "
+					 "the documentation has the statements. Or put its library back, and restart the server.",
+					 extension_name)));
 }
 
 [[noreturn]] void
@@ -577,6 +611,8 @@ look(bool takes_over)
 
 	if (takes_over && OidIsValid(extension))
 	{
+		if (is_namesake(extension))
+			report_namesake(extension);
 		compare_versions(extension);
 		if (!OidIsValid(restored) || !OidIsValid(upgraded))
 			report_old_sql();

@@ -1,5 +1,5 @@
 # The files for Prometheus and Grafana in examples/monitoring: the exporter's query gives the metrics that it names, and the
-# alerts and the dashboard use no other.
+# alerts and the dashboard use no other, counters by their rate.  The dashboard is laid out as Grafana reads it.
 
 use strict;
 use warnings FATAL => 'all';
@@ -11,8 +11,11 @@ use Test::More;
 
 my %text = map { $_ => slurp_file("examples/monitoring/$_") } qw(queries.yaml alerts.yml dashboard.json);
 my ($query) = $text{'queries.yaml'} =~ /^  query: \|\n((?:    .*\n)+)/m;
-my @metrics = $text{'queries.yaml'} =~ /^    - (\w+): \{usage: "/mg;
-my %has = map { ("snowflake_$_" => 1) } @metrics;
+my %usage = $text{'queries.yaml'} =~ /^    - (\w+): \{usage: "(\w+)"/mg;
+my @metrics = keys %usage;
+# What the exporter makes of them: a label is no metric.
+my %has = map { ("snowflake_$_" => $usage{$_}) } grep { $usage{$_} ne 'LABEL' } @metrics;
+my %labels = map { ($_ => 1) } 'instance', grep { $usage{$_} eq 'LABEL' } @metrics;
 
 my $server = Snowflake::Server->new('watched');
 
@@ -51,7 +54,42 @@ foreach my $file (qw(alerts.yml dashboard.json))
 	cmp_ok(scalar @used, '>', 5, "$file uses metrics");
 	is_deeply([ grep { !$has{$_} && $_ ne 'snowflake_stat' } @used ], [], "$file uses no others");
 }
-ok(decode_json($text{'dashboard.json'})->{panels}, 'the dashboard is JSON');
+my $dashboard = decode_json($text{'dashboard.json'});
+my %variables = map { ($_->{name} => $_) } @{ $dashboard->{templating}->{list} };
+my (%ids, %places);
+
+# What Grafana 9 writes; later ones read it, and change it as they need it.
+is($dashboard->{schemaVersion}, 36, 'dashboard: the version of its form');
+like($dashboard->{uid}, qr/^[\w-]{1,40}$/, 'dashboard: a name for links');
+cmp_ok(length $dashboard->{title}, '>', 0, 'dashboard: a title');
+is($variables{datasource}->{type}, 'datasource', 'dashboard: Grafana asks for the source of data');
+like($variables{instance}->{query}->{query}, qr/^label_values\((\w+), instance\)$/, 'dashboard: and for the server');
+foreach my $panel (@{ $dashboard->{panels} })
+{
+	my ($title, $place) = @$panel{qw(title gridPos)};
+
+	like($panel->{id}, qr/^[1-9]\d*$/, "$title: has a number");
+	ok(!$ids{ $panel->{id} }++, "$title: of its own");
+	like($panel->{type}, qr/^(stat|timeseries)$/, "$title: a kind of panel that Grafana has");
+	is_deeply($panel->{datasource}, { type => 'prometheus', uid => '${datasource}' }, "$title: asks the source that was chosen");
+	cmp_ok($place->{x} + $place->{w}, '<=', 24, "$title: lies on the page");
+	foreach my $x ($place->{x} .. $place->{x} + $place->{w} - 1)
+	{
+		push @{ $places{"$x $_"} }, $title foreach $place->{y} .. $place->{y} + $place->{h} - 1;
+	}
+	is(scalar keys %{ { map { ($_->{refId} => 1) } @{ $panel->{targets} } } }, scalar @{ $panel->{targets} }, "$title: its queries have names of their own");
+	foreach my $target (@{ $panel->{targets} })
+	{
+		my ($function, $metric, $condition, $range) = $target->{expr} =~ /^(?:(rate|increase)\()?(snowflake_\w+)\{([^{}]*)\}(?(1)\[(\w+)\]\))$/;
+
+		ok(defined $metric, "$title: a query of a known form") or diag($target->{expr});
+		is($has{$metric}, defined $function ? 'COUNTER' : 'GAUGE', "$title: a counter by its rate, a gauge by its value: $metric");
+		is($condition, 'instance=~"$instance"', "$title: of the server that was chosen");
+		is_deeply([ grep { !$labels{$_} } $target->{legendFormat} =~ /\{\{(\w+)\}\}/g ], [], "$title: its legend has labels that there are");
+	}
+}
+is_deeply([ grep { @$_ > 1 } values %places ], [], 'dashboard: no panel lies on another');
+is_deeply([ grep { !$variables{$_} } $text{'dashboard.json'} =~ /\$\{?(?!__)(\w+)/g ], [], 'dashboard: no variable that it does not define');
 
 $server->stop;
 done_testing();
