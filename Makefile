@@ -83,7 +83,7 @@ snowflake_%$(DLSUFFIX): src/registry/%.o
 	$(LINK_MODULE)
 snowflake_migrate$(DLSUFFIX): src/migrate/jobs.o
 	$(LINK_MODULE)
-snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq)
+snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq) -pthread
 snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st
 snowflake_zookeeper$(DLSUFFIX): $(ZOOKEEPER_OBJS)
 

@@ -92,7 +92,18 @@ CALL snowflake_migrate.backfill('old.visits', 'id', 'on_day', 978);
 DELETE FROM snowflake_migrate.backfills;
 UPDATE snowflake_migrate.backfills SET node = 0;
 INSERT INTO snowflake_migrate.backfills (node, relation, until, filled_by) VALUES (979, 'old.visits', now(), 'somebody');
+-- it can use all numbers up; a superuser gives back those that have made no ids
+INSERT INTO snowflake_migrate.backfills (node, relation, until)
+	SELECT g, 'nothing', now() FROM generate_series(0, 1023) AS g WHERE NOT EXISTS (SELECT FROM snowflake_migrate.backfills AS b WHERE b.node = g);
 RESET ROLE;
+\set VERBOSITY terse
+INSERT INTO old.visits (on_day) VALUES ('2020-12-25');
+CALL snowflake_migrate.backfill('old.visits', 'id', 'on_day', 979);
+DELETE FROM snowflake_migrate.backfills AS b WHERE b.filled_by = 'regress_snowflake_loader' AND b.node = 979
+	AND NOT EXISTS (SELECT FROM snowflake_audit('old.visits', 'id') AS a WHERE a.node = b.node);
+CALL snowflake_migrate.backfill('old.visits', 'id', 'on_day', 979);
+\set VERBOSITY default
+DELETE FROM snowflake_migrate.backfills WHERE filled_by = 'regress_snowflake_loader';
 DROP SCHEMA old, other CASCADE;
 DROP OWNED BY regress_snowflake_loader;
 DROP ROLE regress_snowflake_loader;

@@ -197,6 +197,48 @@ CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 CALL snowflake_migrate.rollback(last());
 SELECT (SELECT count(*) FROM t.guilds) AS guilds, (SELECT count(*) FROM t.codes) AS codes;
 
+-- a run is not that of another role of the name, were it a superuser
+CREATE ROLE regress_snowflake_heir;
+SELECT snowflake_migrate.grant_to('regress_snowflake_heir');
+CREATE FUNCTION pg_temp.told(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	message text;
+	hint text;
+BEGIN
+	EXECUTE format(statement, last());
+	RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+	RETURN replace(concat_ws(' / ', message, nullif(hint, '')), last()::text, 'N');
+END
+$$;
+SET ROLE regress_snowflake_heir;
+INSERT INTO snowflake_migrate.runs (run, sources, schemas, targets, nodes, state, batch_size, started_at)
+	VALUES (nextval('snowflake_migrate_internal.run_number'), '{a}', '{a}', '{t}', '{1}', 'verifying', 1, now());
+SELECT pg_temp.told('SELECT * FROM snowflake_migrate.verify(%s)');
+RESET ROLE;
+DROP OWNED BY regress_snowflake_heir;
+DROP ROLE regress_snowflake_heir;
+CREATE ROLE regress_snowflake_heir SUPERUSER;
+SET ROLE regress_snowflake_heir;
+SELECT pg_temp.told('SELECT * FROM snowflake_migrate.verify(%s)');
+RESET ROLE;
+ALTER ROLE regress_snowflake_heir NOSUPERUSER;
+SELECT snowflake_migrate.grant_to('regress_snowflake_heir');
+SET ROLE regress_snowflake_heir;
+SELECT pg_temp.told('SELECT * FROM snowflake_migrate.verify(%s)');
+SELECT pg_temp.told('CALL snowflake_migrate.rollback(%s)');
+SELECT pg_temp.told('UPDATE snowflake_migrate.runs SET merged_by_id = snowflake_migrate_internal.current_role_id() WHERE run = %s');
+SELECT pg_temp.told('INSERT INTO snowflake_migrate.nodes VALUES (1, %s, $$a$$)');
+RESET ROLE;
+UPDATE snowflake_migrate.runs AS r SET merged_by_id = o.oid FROM pg_roles AS o WHERE o.rolname = r.merged_by AND r.run = last();
+SET ROLE regress_snowflake_heir;
+SELECT pg_temp.told('SELECT * FROM snowflake_migrate.verify(%s)');
+RESET ROLE;
+DELETE FROM snowflake_migrate.runs WHERE run = last();
+DROP OWNED BY regress_snowflake_heir;
+DROP ROLE regress_snowflake_heir;
+
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;

@@ -90,6 +90,23 @@ SELECT snowflake_to_typed(1, repeat('x', 64));
 SELECT snowflake_from_typed('é_2WuKf9bWXGj', 'é');
 SELECT snowflake_to_typed(-1, 'order');
 SELECT snowflake_to_typed(1, NULL) IS NULL AND snowflake_from_typed('order_2WuKf9bWXGj', NULL) IS NULL AS strict;
+-- errors repeat no more than the beginning of what is long, and cut no character in two
+CREATE FUNCTION pg_temp.lengths(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	message text;
+	detail text;
+BEGIN
+	EXECUTE statement;
+	RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+	RETURN format('%s (%s characters), %s (%s)', left(message, 60), length(message), left(detail, 60), length(detail) < 300);
+END
+$$;
+SELECT pg_temp.lengths(format(call, quote_literal(repeat(c, 100000)))) FROM unnest(ARRAY[
+	'SELECT snowflake_to_typed(1, %s)', $$SELECT snowflake_from_typed('order_2WuKf9bWXGj', %s)$$, $$SELECT snowflake_from_typed(%s, 'order')$$,
+	'SELECT snowflake_from_base62(%s)', 'SELECT snowflake_from_base32(%s)', $$SELECT snowflake_field(1, %s, 'twitter')$$, 'SELECT snowflake_layout(%s)',
+	'SELECT snowflake_decode(1, %s)', $$SELECT snowflake_internal.registry_admit(%s, 1, 1, NULL, false, 1, 1, repeat('5', 32), 1, 2, 1, 1, false)$$]) AS call, unnest(ARRAY['x', 'é']) AS c;
 
 -- nothing for nothing
 SELECT snowflake_to_base62(NULL) IS NULL AND snowflake_from_base62(NULL) IS NULL AND snowflake_to_base32(NULL) IS NULL AND snowflake_from_base32(NULL) IS NULL AS strict;

@@ -50,6 +50,17 @@ BEGIN
 			HINT = 'See snowflake_migrate.runs.';
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
+	/* A superuser who has the name of one that was none would run what that one wrote. */
+	IF run_row.merged_by_id <> snowflake_migrate_internal.current_role_id()
+		AND NOT (snowflake_migrate_internal.is_superuser(current_user)
+				 AND EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = run_row.merged_by_id AND r.rolsuper)) THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = format('merge %s belongs to another role of the name %I', run_, run_row.merged_by),
+			DETAIL = 'That role was dropped, or was one of the server that this database was dumped from.',
+			HINT = format('A superuser who has read its plan can give it away: '
+						  'UPDATE snowflake_migrate.runs AS r SET merged_by_id = o.oid FROM pg_roles AS o '
+						  'WHERE o.rolname = r.merged_by AND r.run = %s;', run_);
+	END IF;
 	RETURN run_row;
 END
 $$;
@@ -164,7 +175,10 @@ BEGIN
 	END IF;
 	IF tg_relid = 'snowflake_migrate.runs'::regclass AND tg_op <> 'INSERT' THEN
 		/* What the rows were is not in the table any more. */
-		SELECT o.run INTO run FROM old_rows AS o WHERE o.merged_by IS DISTINCT FROM current_user LIMIT 1;
+		SELECT o.run INTO run FROM old_rows AS o
+			WHERE (o.merged_by, o.merged_by_id) IS DISTINCT FROM
+				(current_user, snowflake_migrate_internal.current_role_id())
+			LIMIT 1;
 	END IF;
 	IF run IS NULL THEN
 		SELECT u.run INTO run
@@ -172,7 +186,8 @@ BEGIN
 			WHERE u.run > coalesce(pg_sequence_last_value('snowflake_migrate_internal.run_number'), 0)
 				OR NOT (tg_relid = 'snowflake_migrate.runs'::regclass AND tg_op = 'DELETE')
 					AND NOT EXISTS (SELECT FROM snowflake_migrate.runs AS r
-									WHERE r.run = u.run AND r.merged_by = current_user)
+									WHERE r.run = u.run AND r.merged_by = current_user
+										AND r.merged_by_id = snowflake_migrate_internal.current_role_id())
 			LIMIT 1;
 	END IF;
 	IF run IS NOT NULL THEN

@@ -63,6 +63,16 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.new_run_with_schema()
 	IS 'for snowflake_migrate.merge()''s own use: the number of a new run, with its schema';
 
+/*
+ * The current role, as no other will ever be: another can be created under its name when it is gone.  In a cluster that
+ * a dump was restored into it is another.
+ */
+CREATE FUNCTION snowflake_migrate_internal.current_role_id() RETURNS oid
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT r.oid FROM pg_roles AS r WHERE r.rolname = current_user $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.current_role_id()
+	IS 'for snowflake_migrate.merge()''s own use: whose a run is';
+
 CREATE TABLE snowflake_migrate.runs (
 	run bigint PRIMARY KEY DEFAULT snowflake_migrate_internal.new_run(),
 	sources name[] NOT NULL,			-- what each is called: the first of its schemas
@@ -76,6 +86,7 @@ CREATE TABLE snowflake_migrate.runs (
 	copied_at timestamptz,
 	finished_at timestamptz,			-- when it was verified, or taken back
 	merged_by name NOT NULL DEFAULT current_user,
+	merged_by_id oid NOT NULL DEFAULT snowflake_migrate_internal.current_role_id(),
 	target_in_use boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE snowflake_migrate.runs IS 'the merges into schemas of this database';

@@ -435,7 +435,7 @@ AS $$
 				FROM jsonb_each_text(to_jsonb(run)) AS k
 				WHERE k.value IS NOT NULL
 					AND k.key <> ALL ('{run,sources,schemas,targets,nodes,state,started_at,mapped_at,copied_at,'
-									  'finished_at,merged_by}')
+									  'finished_at,merged_by,merged_by_id}')
 			) AS f
 			WHERE run.state <> 'dry run' OR f.n NOT IN (2, 3)) || '</dl></section>'
 	FROM (SELECT ARRAY['Source', 'Schemas', '#Node number']) AS c (columns)

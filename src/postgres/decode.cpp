@@ -13,6 +13,7 @@
 
 #include "postgres/pg.h"
 #include "postgres/row.h"
+#include "postgres/shown.h"
 
 namespace snowflake
 {
@@ -183,7 +184,7 @@ snowflake_field(PG_FUNCTION_ARGS)
 			appendStringInfo(&names, "%s\"%s\"", i == 0 ? "" : ", ", layout.fields[i].name);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("snowflake layout has no field \"%s\"", text_to_cstring(name)),
+				 errmsg("snowflake layout has no field \"%s\"", shown(name)),
 				 errdetail("Its fields are %s.", names.data),
 				 errhint("Check that the layout \"%s\" is the right one.", layout_text(layout).text)));
 	}

@@ -13,6 +13,7 @@
 
 #include "postgres/pg.h"
 #include "postgres/row.h"
+#include "postgres/shown.h"
 
 namespace snowflake
 {
@@ -76,7 +77,7 @@ layout_argument(FunctionCallInfoBaseData *fcinfo, int argument)
 	if (!parse_layout({VARDATA_ANY(spec), size}, &cached->layout, &reason))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid snowflake layout \"%s\"", text_to_cstring(spec)),
+				 errmsg("invalid snowflake layout \"%s\"", shown(spec)),
 				 errdetail("%s", reason.text),
 				 errhint("%s", layout_hint)));
 

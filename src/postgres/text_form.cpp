@@ -10,6 +10,7 @@
 #include "postgres/id_argument.h"
 
 #include "postgres/pg.h"
+#include "postgres/shown.h"
 
 namespace snowflake
 {
@@ -45,7 +46,7 @@ prefix_argument(FunctionCallInfo fcinfo)
 	if (!is_prefix(view_of(prefix), &reason))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid prefix of ids: \"%s\"", text_to_cstring(prefix)),
+				 errmsg("invalid prefix of ids: \"%s\"", shown(prefix)),
 				 errdetail("%s", reason.text)));
 	return view_of(prefix);
 }
@@ -55,7 +56,7 @@ refuse_form(const text *form, const char *name, const Reason &reason, const char
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-			 errmsg("invalid %s form of a snowflake id: \"%s\"", name, text_to_cstring(form)),
+			 errmsg("invalid %s form of a snowflake id: \"%s\"", name, shown(form)),
 			 errdetail("%s", reason.text),
 			 errhint("%s", hint)));
 }

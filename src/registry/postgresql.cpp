@@ -13,12 +13,18 @@
  * other, one row where there is one to be, columns of the types that were agreed upon,
  * numbers within core/claim_bounds.h.  An answer that is anything else ends the
  * connection, whatever it may mean.  Results are taken row by row, and libpq gets a bounded
- * amount of memory, notices and reads to come to the next one (see "How much it may send").
+ * amount of memory, notices and reads to come to the next one (see "How much it may send"),
+ * and as much time for logging in as the caller gives it (see "How long it may take").
  */
 #include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -80,9 +86,25 @@ set_problem(Problem *problem, const char *what, const char *message)
 	}
 }
 
+/* A thread logs in: nothing else may touch the connection, nor may exit() do what libraries do there. */
+bool		is_in_thread;
+
+[[noreturn]] void
+end_process()
+{
+	ereport(FATAL,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("could not give up logging in to the snowflake registry"),
+			 errdetail("It takes longer than it may, and can't be interrupted: the process ends with it.")));
+	pg_unreachable();
+}
+
 void
 disconnect()
 {
+	/* An error was reported while it was waited for. */
+	if (is_in_thread)
+		end_process();
 	PQfinish(connection);
 	connection = nullptr;
 }
@@ -178,6 +200,122 @@ void
 count_notice(void *, const PGresult *)
 {
 	notices++;
+}
+
+/*
+ * How long it may take.
+ *
+ * A server that asks for a password says how often it is to be hashed (RFC 5802), up to
+ * 2,147,483,647 times: libpq computes for the better part of an hour, and nothing interrupts it.
+ * So libpq logs in within a thread, which takes no signal and calls nothing of PostgreSQL's, while
+ * the process waits as it always does.  A thread that has not ended in time can't be ended by
+ * itself, since it may be amid malloc(): the process ends with it, and the keeper is started anew.
+ */
+
+/* A thread that has only been kept from running ends within that. */
+constexpr int thread_grace_ms = 1000;
+
+constexpr size_t thread_stack_bytes = size_t{1024} * 1024;
+
+void
+leave_thread(int code, Datum)
+{
+	if (is_in_thread)
+		_exit(code);
+}
+
+struct Login
+{
+	PostgresPollingStatusType polled;
+	int			ended;			/* the end of a pipe to write to */
+};
+
+void *
+poll_in_thread(void *argument)
+{
+	Login	   *login = static_cast<Login *>(argument);
+
+	login->polled = bounded([] { return PQconnectPoll(connection); });
+	while (write(login->ended, "", 1) < 0 && errno == EINTR)
+		;
+	return nullptr;
+}
+
+/* Starts it with all signals left to the process's own thread.  0, or an errno. */
+int
+start_thread(pthread_t *thread, Login *login)
+{
+	static bool is_registered = false;
+	pthread_attr_t attributes;
+	sigset_t	all;
+	sigset_t	before;
+	int			error = pthread_attr_init(&attributes);
+
+	if (error != 0)
+		return error;
+	if (!is_registered)
+	{
+		on_proc_exit(leave_thread, Datum{0});
+#ifdef M_ARENA_MAX
+		/* What the thread frees is to be had here again. */
+		(void) mallopt(M_ARENA_MAX, 1);
+#endif
+	}
+	is_registered = true;
+	(void) sigfillset(&all);
+	(void) pthread_attr_setstacksize(&attributes, thread_stack_bytes);
+	(void) pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(thread, &attributes, poll_in_thread, login);
+	(void) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+	(void) pthread_attr_destroy(&attributes);
+	return error;
+}
+
+/* Whatever it is that the caller waits for no longer, the thread gets a moment more. */
+bool
+wait_for_thread(int socket, long limit_ms)
+{
+	pollfd		ended = {socket, POLLIN, 0};
+
+	if (context->wait(socket, WL_SOCKET_READABLE, limit_ms) > 0)
+		return true;
+	for (;;)
+	{
+		const int	count = poll(&ended, 1, thread_grace_ms);
+
+		if (count >= 0 || errno != EINTR)
+			return count > 0;
+	}
+}
+
+/* PQconnectPoll(), in at most about limit_ms.  False with the problem where it could not be called. */
+bool
+poll_login(long limit_ms, PostgresPollingStatusType *polled, Problem *problem)
+{
+	int			ends[2];
+	pthread_t	thread;
+	Login		login = {PGRES_POLLING_FAILED, -1};
+	int			error = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
+
+	if (error == 0)
+	{
+		login.ended = ends[1];
+		error = start_thread(&thread, &login);
+		if (error == 0)
+		{
+			is_in_thread = true;
+			if (!wait_for_thread(ends[0], limit_ms))
+				end_process();
+			(void) pthread_join(thread, nullptr);
+			is_in_thread = false;
+		}
+		(void) close(ends[0]);
+		(void) close(ends[1]);
+	}
+	*polled = login.polled;
+	if (error != 0)
+		set_problem(problem, "could not start a thread to log in to the registry: ", strerror(error));
+	return error == 0;
 }
 
 struct NumberText
@@ -588,7 +726,11 @@ wait_for_connection(long limit_ms, Problem *problem)
 
 		if (left_ms <= 0 || context->wait(PQsocket(connection), event, left_ms) <= 0)
 			return fail_by_time("could not connect to the registry", problem);
-		polled = bounded([] { return PQconnectPoll(connection); });
+		if (!poll_login(Max(context->time_left() - end_ms, 1), &polled, problem))
+		{
+			disconnect();
+			return false;
+		}
 		if (notices > most_notices || polls > most_reads)
 			return fail_answer("it sends too much that was not asked for", problem);
 	}

@@ -34,6 +34,7 @@
 #include "core/claim.h"
 #include "postgres/clock.h"
 #include "postgres/row.h"
+#include "postgres/shown.h"
 #include "postgres/settings.h"
 #include "postgres/time.h"
 
@@ -199,7 +200,7 @@ watch_transaction()
 Form
 form_of(const text *name)
 {
-	char	   *given = text_to_cstring(name);
+	const char *given = shown(name);
 
 	for (int i = 0; i < form_count; i++)
 	{

@@ -32,6 +32,7 @@ CREATE TABLE snowflake_internal.registry_claim (
 	since timestamptz NOT NULL,			-- when the holder was granted it
 	granted_from timestamptz NOT NULL,	-- granted_until before that: its holder's release goes no further back
 	granted_until timestamptz NOT NULL,	-- the time in ids, exclusive: what a later grant starts above
+	own_until timestamptz NOT NULL DEFAULT '-infinity',	-- that, as its holder was granted it: without what others told
 	alive_until timestamptz NOT NULL,	-- by this server's clock; past that, or released: another may have it
 	claim_window interval NOT NULL,
 	write_number bigint NOT NULL,		-- of the newest write; see snowflake_internal.registry_memory()
@@ -546,10 +547,11 @@ BEGIN
 		furthest_of_others := snowflake_internal.registry_us(clock_timestamp()) +
 			snowflake_internal.registry_max_forward_jump();
 	ELSIF is_alive AND is_unsettled THEN
-		-- Whoever has lost it may have had a longer window.
+		-- Whoever has lost it may have had a longer window.  What was told before counts for nothing here: each of many
+		-- would tell of more.
 		furthest_of_others :=
 			snowflake_internal.registry_us(clock_timestamp() + snowflake_internal.registry_longest_window()) +
-			greatest(snowflake_internal.registry_us(known.granted_until) -
+			greatest(snowflake_internal.registry_us(known.own_until) -
 					 snowflake_internal.registry_us(known.alive_until), 0);
 	END IF;
 	fence := snowflake_internal.registry_admit(form, node, known.generation, known.holder, is_alive,
@@ -686,19 +688,20 @@ BEGIN
 		IF expected_generation = 0 THEN
 			INSERT INTO snowflake_internal.registry_claim
 				(registry_group, node, generation, holder, made_by, host, port, data_directory, since,
-				 granted_from, granted_until, alive_until, claim_window, write_number, is_doubtful, incarnation)
+				 granted_from, granted_until, own_until, alive_until, claim_window, write_number, is_doubtful,
+				 incarnation)
 			VALUES ($1, $2, $6, CASE WHEN is_claim THEN me END, session_user, $9, $10, $11, granted_at,
-					timestamptz 'epoch', fence, clock_timestamp() + alive_for, alive_for, number,
+					timestamptz 'epoch', fence, fence, clock_timestamp() + alive_for, alive_for, number,
 					decided.is_unsettled, decided.now_incarnation)
 			ON CONFLICT DO NOTHING;
 		ELSIF is_claim THEN
 			UPDATE snowflake_internal.registry_claim AS c
 			   SET (generation, holder, made_by, host, port, data_directory, since,
-					granted_from, granted_until,
+					granted_from, granted_until, own_until,
 					alive_until, claim_window, write_number, is_doubtful, incarnation) =
 				   ($6, me, session_user, $9, $10, $11, granted_at,
 					CASE WHEN c.holder = me COLLATE "C" AND c.incarnation = decided.now_incarnation
-						THEN c.granted_from ELSE c.granted_until END, fence,
+						THEN c.granted_from ELSE c.granted_until END, fence, fence,
 					clock_timestamp() + alive_for, alive_for, number,
 					decided.is_unsettled AND (c.is_doubtful OR c.holder IS DISTINCT FROM me COLLATE "C"),
 					decided.now_incarnation)

@@ -493,6 +493,7 @@ my $far = q{r.clock + 3000000000};
 
 $registry->safe_psql('postgres', 'SELECT snowflake_registry_settle()');
 is(answer('intruder', written(node => $_, alive_for => q{interval '10 min'})), 't', 'a settled registry: a number is claimed') foreach 8, 10;
+is(answer('intruder', written(node => 21, alive_for => q{interval '2 min'})), 't', 'a settled registry: a number is claimed for a short time');
 is(answer('intruder', written(node => 10, form => q{'release'})), 't', 'a settled registry: a number is given back');
 $registry->safe_psql('postgres', 'UPDATE snowflake_internal.registry_server SET settled_at = settled_at + 1e17');
 is(answer('intruder', written(node => $_, alive_for => q{interval '10 min'})), 't', 'an unsettled registry: a number is claimed') foreach 9, 10;
@@ -500,6 +501,11 @@ is($registry->value(q{string_agg(node || ' ' || is_doubtful, ', ' ORDER BY node)
 	'8 false, 9 true, 10 true', 'which of them may be another\'s');
 like(answer('keeper', written(node => 8, form => q{'assertion'}, me => "'$other'", granted_until => $far)),
 	qr/claim of a living holder cannot be changed by others/, 'what is known: others say no more than its own time would');
+# Each time that it is told, it would be allowed to go further.
+my @times_told = map { answer('keeper', written(node => 21, form => q{'assertion'}, me => "'$other'", generation => 'r.generation + 2', granted_until => "r.clock + $_ * 60000000::bigint")) } 9, 16;
+
+is($times_told[0], 't', 'what is known: others tell how far a holder went with another window');
+like($times_told[1], qr/claim of a living holder cannot be changed by others/, 'and no further, however often they tell it');
 is(answer('keeper', written(node => 9, form => q{'assertion'}, me => "'$other'", granted_until => $far)), 't', 'what was forgotten: its holder tells all');
 my $told = $registry->claim(9, 'granted_until');
 is(answer('intruder', written(node => 9, form => q{'release'}, granted_until => 0)), 't', 'it is released');

@@ -150,6 +150,23 @@ foreach my $how (qw(clear md5 scram))
 	}
 }
 
+# A server that has passwords hashed as often as it likes: libpq computes for an hour, and the processes end with it.
+$server->stop;
+$server->configure('snowflake.registry' => address("passfile=$password_file&gssencmode=disable"));
+$fake->answer('password_hashed_for_long');
+$log = $server->log_position;
+$server->start;
+$server->wait_for_log(qr/FATAL: .*could not give up logging in to the snowflake registry\n/, $log);
+wait_until('a password that is hashed for long: there is a keeper again', sub { keeper() });
+is($server->stat('claim'), 'none', 'a password that is hashed for long: no claim');
+my (undef, undef, $error) = $server->psql('postgres', q{SET statement_timeout = '2s'; SELECT snowflake_internal.set_aside(50, now())});
+
+like($error, qr/FATAL:  could not give up logging in to the snowflake registry/, 'a password that is hashed for long: the call ends, with its session');
+is($server->value('1'), 1, 'a password that is hashed for long: others go on');
+# While the keeper is in it.
+$server->stop;
+unlike($server->log_since($log), qr/terminated by signal|reinitializing/, 'a password that is hashed for long: nothing has crashed, and the server could be stopped');
+
 # An address that lets anybody on a network answer is warned of.
 foreach my $case (
 	[ 'registry.invalid/ids', 1 ],

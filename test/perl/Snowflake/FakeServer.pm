@@ -286,17 +286,26 @@ sub let_in
 		}
 		print_all($client, 'N');
 	}
-	if ($how =~ /^password_(\w+)/)
+	if (my ($kind) = $how =~ /^password_(\w+)/)
 	{
-		print_all($client, message('R', pack 'N', 3)) if $1 eq 'clear';
-		print_all($client, message('R', pack 'N a4', 5, 'salt')) if $1 eq 'md5';
-		print_all($client, message('R', pack('N', 10), "SCRAM-SHA-256\0\0")) if $1 eq 'scram';
-		print_all($client, message('R', pack 'N', 99)) if $1 eq 'unknown';
+		print_all($client, message('R', pack 'N', 3)) if $kind eq 'clear';
+		print_all($client, message('R', pack 'N a4', 5, 'salt')) if $kind eq 'md5';
+		print_all($client, message('R', pack('N', 10), "SCRAM-SHA-256\0\0")) if $kind =~ /^(?:scram|hashed_for_long)$/;
+		print_all($client, message('R', pack 'N', 99)) if $kind eq 'unknown';
 
 		# What the client has to say to that.
 		my $type = read_all($client, 1);
 
-		append_to_file("$self->{file}.told", $type . read_all($client, unpack('N', read_all($client, 4)) - 4) . "\n");
+		my $said = read_all($client, unpack('N', read_all($client, 4)) - 4);
+
+		append_to_file("$self->{file}.told", "$type$said\n");
+		if ($kind eq 'hashed_for_long')
+		{
+			my ($nonce) = $said =~ /,r=(.*)/s;
+
+			print_all($client, message('R', pack('N', 11), "r=${nonce}x,s=c2FsdHNhbHQ=,i=2147483647"));
+			read_all($client, 1);
+		}
 		return 0;
 	}
 	print_all($client, message('R', pack 'N', 0), map({ message('S', @$_) } [ "server_version\0", "16.4\0" ], [ "client_encoding\0", "UTF8\0" ],
