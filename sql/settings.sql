@@ -148,6 +148,7 @@ ALTER SYSTEM SET snowflake.registry = 'postgresql://registry.example.com/ids?use
 ALTER SYSTEM SET snowflake.registry = 'postgresql://registry.example.com/ids?sslpassword=secret';
 ALTER SYSTEM SET snowflake.registry_group = '';
 ALTER SYSTEM SET snowflake.registry_group = '0123456789012345678901234567890123456789012345678901234567890123';
+ALTER SYSTEM SET snowflake.registry_group = E'a\tb';
 
 -- well-formed, if not for this server; in the file only, taken back here
 ALTER SYSTEM SET snowflake.layout = 'baidu';

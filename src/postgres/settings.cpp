@@ -162,9 +162,13 @@ assign_registry(const char *, void *extra)
 bool
 check_registry_group(char **text, void **, GucSource)
 {
-	if (**text != '\0' && strlen(*text) < NAMEDATALEN)
+	bool		is_plain = true;
+
+	for (const char *c = *text; *c != '\0'; c++)
+		is_plain = is_plain && *c != '\x7f' && (IS_HIGHBIT_SET(*c) || *c >= ' ');
+	if (**text != '\0' && strlen(*text) < NAMEDATALEN && is_plain)
 		return true;
-	GUC_check_errdetail("The name of a group has 1 to %d bytes.", NAMEDATALEN - 1);
+	GUC_check_errdetail("The name of a group has 1 to %d bytes, and no control characters.", NAMEDATALEN - 1);
 	return false;
 }
 

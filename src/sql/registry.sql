@@ -616,6 +616,7 @@ AS $$
 DECLARE
 	window_s double precision := extract(epoch FROM alive_for);
 	is_claim boolean := form = 'claim' COLLATE "C";
+	control_characters CONSTANT text := E'[\\x01-\\x1f\\x7f-\\x9f]';	-- to terminals \x9b is as good as \x1b
 	max_node bigint;
 	granted_at timestamptz;
 	fence timestamptz;
@@ -633,6 +634,11 @@ BEGIN
 	IF octet_length(host) > 1024 OR octet_length(data_directory) > 4096 OR octet_length(registry_group) > 1024 THEN
 		RAISE EXCEPTION 'claim names a place that is too long' USING ERRCODE = 'string_data_right_truncation';
 	END IF;
+	-- People see it: in a terminal, and in the log of whoever has trouble.
+	IF registry_group ~ control_characters COLLATE "C" THEN
+		RAISE EXCEPTION 'name of a snowflake registry''s group must not have control characters'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
 	IF port NOT BETWEEN 0 AND 65535 THEN
 		RAISE EXCEPTION 'port of a claim''s holder must be from 0 to 65535, not %', port
 			USING ERRCODE = 'invalid_parameter_value';
@@ -640,8 +646,8 @@ BEGIN
 	-- These are for people only.
 	granted_at := timestamptz 'epoch' +
 		least(greatest(since, 0), snowflake_internal.registry_us(clock_timestamp())) * interval '1 microsecond';
-	host := regexp_replace(host COLLATE "C", E'[\\x01-\\x1f\\x7f]', '?', 'g');
-	data_directory := regexp_replace(data_directory COLLATE "C", E'[\\x01-\\x1f\\x7f]', '?', 'g');
+	host := regexp_replace(host COLLATE "C", control_characters, '?', 'g');
+	data_directory := regexp_replace(data_directory COLLATE "C", control_characters, '?', 'g');
 	-- Without months and days, which count otherwise where they are added to a time.
 	alive_for := make_interval(secs => CASE WHEN is_claim THEN window_s ELSE 0 END);
 

@@ -336,6 +336,7 @@ like(answer('intruder', "SELECT clock FROM snowflake_internal.registry_read('def
 refused(qr/ERROR: .*port of a claim's holder must be from 0 to 65535, not $_/, "port $_", node => 11, port => $_) foreach -1, 65536, 2147483647;
 refused(qr/ERROR: .*claim names a place that is too long/, "a $_ of 5000 bytes", node => 11, $_ => q{repeat('x', 5000)}, read_group => q{'default'})
   foreach qw(registry_group host data_directory);
+refused(qr/ERROR: .*name of a snowflake registry's group must not have control characters/, "a group $_", registry_group => $_, node => 11) foreach q{E'a\nb'}, q{E'\x1b[31m'}, q{E'\u009b'};
 refused(qr/ERROR: .*invalid nonce of a holder/, "a nonce $_", node => 11, me => $_) foreach q{'other'}, q{''}, q{repeat('x', 32)}, q{repeat('A', 32)}, q{repeat('5', 33)}, q{repeat('5', 100000)};
 refused(qr/ERROR: .*granted_until of a claim cannot lie so far ahead of the registry's clock/, "granted until $_", node => 11, granted_until => $_)
   foreach 9223372036854775807, 'r.clock + 3700000000';
@@ -359,8 +360,8 @@ is($registry->claim(12, q{alive_until < now() + interval '11 s'}), 't', 'alive f
 # What is for people only may be wrong, but is shown as it should be.
 foreach my $since ('(-9223372036854775808)', 9223372036854775807)
 {
-	is(answer('intruder', written(node => 12, since => $since, host => q{E'one\nLOG:  two\x1b[31m'}, data_directory => q{E'/data\r\x7f'})), 't', "a claim since $since");
-	is($registry->claim(12, q{isfinite(since) AND since BETWEEN 'epoch' AND clock_timestamp(), host, data_directory}), 't|one?LOG:  two?[31m|/data??', "a claim since $since: as it is shown");
+	is(answer('intruder', written(node => 12, since => $since, host => q{E'one\nLOG:  two\x1b[31m'}, data_directory => q{E'/data\r\x7f\u009b31m é'})), 't', "a claim since $since");
+	is($registry->claim(12, q{isfinite(since) AND since BETWEEN 'epoch' AND clock_timestamp(), host, data_directory = '/data???31m é'}), 't|one?LOG:  two?[31m|t', "a claim since $since: as it is shown");
 }
 
 #
