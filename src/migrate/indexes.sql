@@ -418,11 +418,17 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.run_for_index(snowflake_migrate_internal.plan_indexes, text[])
 	IS 'for snowflake_migrate.merge()''s own use: runs what brings an index back';
 
-/* Indexes that could not be built are tried again. */
+/* Indexes that could not be built are tried again.  A run without such needs no right to update the table. */
 CREATE FUNCTION snowflake_migrate_internal.retry_indexes(run_ bigint) RETURNS void
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	UPDATE snowflake_migrate_internal.plan_indexes AS x SET problem = NULL WHERE x.run = run_ AND x.problem IS NOT NULL
+BEGIN
+	IF EXISTS (SELECT FROM snowflake_migrate_internal.plan_indexes AS x
+			   WHERE x.run = run_ AND x.problem IS NOT NULL) THEN
+		UPDATE snowflake_migrate_internal.plan_indexes AS x SET problem = NULL
+			WHERE x.run = run_ AND x.problem IS NOT NULL;
+	END IF;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.retry_indexes(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: indexes that could not be built are tried again';

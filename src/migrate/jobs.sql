@@ -124,7 +124,8 @@ AS $$
 	FROM pg_catalog.pg_settings AS s
 	WHERE (s.context OPERATOR(pg_catalog.=) 'user'
 			OR s.context OPERATOR(pg_catalog.=) 'superuser' AND pg_catalog.has_parameter_privilege(s.name, 'SET'))
-		AND s.name OPERATOR(pg_catalog.!~) '^(role|session_.*|seed|client_encoding|log_.*|.*transaction.*|.*_timeout)$'
+		AND s.name OPERATOR(pg_catalog.!~)
+			'^(role|session_.*|seed|client_encoding|log_.*|(default_)?transaction_(isolation|read_only|deferrable))$'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.session_settings()
 	IS 'for snowflake_migrate.merge()''s own use: the settings of a session';

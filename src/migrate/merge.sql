@@ -125,7 +125,9 @@ BEGIN
 	IF strength <> 'NO KEY UPDATE' THEN
 		PERFORM snowflake_migrate_internal.refuse_code(run_);
 	END IF;
-	IF has_parameter_privilege('session_replication_role', 'SET') THEN
+	/* For all of its rows, triggers fire, or do not. */
+	IF NOT run_row.fires_triggers THEN
+		PERFORM snowflake_migrate_internal.refuse_triggers(run_);
 		PERFORM set_config('session_replication_role', 'replica', true);
 	END IF;
 	RETURN run_row.state;
@@ -133,6 +135,22 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.begin(bigint, text[], text)
 	IS 'for snowflake_migrate.merge()''s own use: begins a transaction of a run';
+
+/* Raises an error where triggers would fire, which have not fired for the first rows of a run. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_triggers(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT has_parameter_privilege('session_replication_role', 'SET') THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = 'permission denied to set parameter "session_replication_role"',
+			DETAIL = format('Merge %s began with that right: from now on, triggers would fire.', run_),
+			HINT = format('GRANT SET ON PARAMETER session_replication_role TO %I;', current_user);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_triggers(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where triggers would fire from now on';
 
 /* What a run was called with, as errors say it. */
 CREATE FUNCTION snowflake_migrate_internal.call_text(called snowflake_migrate.runs) RETURNS text
@@ -423,7 +441,9 @@ BEGIN
 	END IF;
 
 	run_ := snowflake_migrate_internal.create_run(schemas_, targets_, nodes_, batch_size_);
-	UPDATE snowflake_migrate.runs AS r SET target_in_use = in_use WHERE r.run = run_ AND in_use;
+	UPDATE snowflake_migrate.runs AS r SET target_in_use = in_use,
+			fires_triggers = NOT has_parameter_privilege('session_replication_role', 'SET')
+		WHERE r.run = run_;
 	PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying']);
 	PERFORM snowflake_migrate_internal.plan(run_);
 	PERFORM snowflake_migrate_internal.refuse_unlocked(run_), snowflake_migrate_internal.refuse_deferrable(run_)

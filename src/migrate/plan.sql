@@ -87,7 +87,8 @@ CREATE TABLE snowflake_migrate.runs (
 	finished_at timestamptz,			-- when it was verified, or taken back
 	merged_by name NOT NULL DEFAULT current_user,
 	merged_by_id oid NOT NULL DEFAULT snowflake_migrate_internal.current_role_id(),
-	target_in_use boolean NOT NULL DEFAULT false
+	target_in_use boolean NOT NULL DEFAULT false,
+	fires_triggers boolean NOT NULL DEFAULT false	-- its role could not set session_replication_role when it began
 );
 COMMENT ON TABLE snowflake_migrate.runs IS 'the merges into schemas of this database';
 

@@ -210,11 +210,11 @@ sub as_caller
 	return;
 }
 
-$merge->sql('lesser', 'ALTER ROLE merger LOGIN', q{ALTER ROLE merger SET role = 'pg_monitor'}, 'GRANT pg_monitor TO merger');
+$merge->sql('lesser', 'ALTER ROLE merger LOGIN', q{ALTER ROLE merger SET role = 'pg_monitor'}, q{ALTER ROLE merger SET lock_timeout = '5s'}, 'GRANT pg_monitor TO merger');
 as_caller('a role with another role as its setting', 'SET ROLE merger');
 $merge->sql('lesser', 'ALTER ROLE merger RESET role', 'ALTER ROLE merger SET transform_null_equals = on');
-like($merge->sql('lesser', 'SET ROLE merger', 'SELECT snowflake_migrate_internal.session_settings()'), qr/"transform_null_equals": "off"/,
-	'a setting that the caller has not changed, and the role has');
+like($merge->sql('lesser', 'SET ROLE merger', 'SELECT snowflake_migrate_internal.session_settings()'), qr/"lock_timeout": "0".*"transform_null_equals": "off"/,
+	'settings that the caller has not changed, and the role has');
 $merge->sql('lesser', 'ALTER ROLE merger RESET transform_null_equals');
 as_caller('settings of a library', q{LOAD 'auto_explain'}, 'SET auto_explain.log_timing = off');
 

@@ -270,4 +270,24 @@ foreach my $right (sort keys %use)
 	is($server->safe_psql('game', $all_of_realm), $at_first, "without $right: the target is as before");
 }
 
+# The right not to fire triggers, lost in the middle, and before the way back.
+{
+	my $right = 'SET ON PARAMETER session_replication_role';
+	my $refused = qr/permission denied to set parameter "session_replication_role"\nDETAIL:  Merge \d+ began with that right: from now on, triggers would fire\./;
+
+	$server->safe_psql('game', q{CREATE FUNCTION realm.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'stopped'; END $$;
+		CREATE TRIGGER stop BEFORE INSERT ON realm.log FOR EACH ROW EXECUTE FUNCTION realm.stop(); ALTER TABLE realm.log ENABLE ALWAYS TRIGGER stop});
+	like(merged(), qr/stopped/, 'a merge is stopped');
+	$node--;
+	$server->safe_psql('game', "CREATE OR REPLACE FUNCTION realm.stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'; REVOKE $right FROM merger");
+	like(merged(), $refused, 'without the right that it began with, it does not go on');
+	$node--;
+	$server->safe_psql('game', "GRANT $right TO merger");
+	is(merged(), '', 'with the right, it does');
+	$server->safe_psql('game', "REVOKE $right FROM merger");
+	like(taken_back(), $refused, 'without the right that it began with, it is not taken back');
+	$server->safe_psql('game', "GRANT $right TO merger");
+	is(taken_back(), '', 'with the right, it is');
+}
+
 done_testing();
