@@ -201,7 +201,8 @@ BEGIN
 					   'an equal key may be another row', r.referenced),
 				advice => format('If an equal key is the same row in all databases: '
 									 'SELECT snowflake_migrate.declare_table(%L, ''same_id''); '
-									 'else merge its schema with this one, by targets, so that its rows come, too.',
+									 'else merge its schema with this one, by targets, so that its rows come, too; '
+									 'or, if a merge has brought them, are found by its maps.',
 								 r.referenced));
 		ELSIF r.is_outside THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation, r.name,

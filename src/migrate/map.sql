@@ -914,7 +914,76 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.resolve_step(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the maps of tables that refer to each other';
 
-/* All maps of a run, empty. */
+/*
+ * Enters rows that a former merge has brought into one map, from that merge's; those that are gone are as unknown as
+ * any that the source does not have.
+ */
+CREATE FUNCTION snowflake_migrate_internal.fill_map_from(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	found bigint;
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO {map} (no, source, o1, n1, action)
+		SELECT {no}, {source}, f.o1, f.n1, CASE WHEN f.n1 IS NULL THEN f.action ELSE 'm' END
+		FROM {former_map} AS f
+		WHERE f.source = {former_source}
+			AND (f.n1 IS NULL OR EXISTS (SELECT FROM {target} AS t WHERE t.{"first_key"} = f.n1))
+	$query$, names);
+	IF names ->> 'source_table' IS NOT NULL THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min(s.{"first_key"}::text)
+			FROM {source_table} AS s
+			WHERE NOT EXISTS (SELECT FROM {former_map} AS f
+							  WHERE f.source = {former_source} AND f.o1 = s.{"first_key"})
+		$query$, names) INTO found, example;
+		IF found > 0 THEN
+			PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'warning',
+				names ->> 'source_name', names ->> 'table', NULL,
+				format('rows that merge %s did not bring do not come by this one either', names ->> 'former_run'),
+				found, example,
+				'If they are to come, take that merge back, and merge all schemas in one run.');
+		END IF;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.fill_map_from(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: enters rows that a former merge has brought into a map';
+
+/* Enters the rows that former merges have brought into the maps of a run. */
+CREATE FUNCTION snowflake_migrate_internal.fill_maps_from_former(run_ bigint) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.fill_map_from(
+		snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object(
+			'source', b.source_no,
+			'source_name', r.sources[b.source_no],
+			'former_run', b.former,
+			'former_source', b.former_source,
+			'former_map', snowflake_migrate_internal.relation(b.former, 'map_' || p.no),
+			'source_table', (
+				SELECT snowflake_migrate_internal.only(s.oid)
+				FROM pg_class AS s JOIN pg_namespace AS m ON m.oid = s.relnamespace AND m.nspname = b.schema
+				WHERE s.relname = c.relname AND s.relkind IN ('r', 'p', 'f', 'v', 'm')
+					AND snowflake_migrate_internal.can_read(s.oid)
+					AND snowflake_migrate_internal.has_columns(s.oid, t.key))))
+	FROM snowflake_migrate.runs AS r
+		CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
+		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.kind = 'id'
+		JOIN pg_class AS c ON c.oid = t.relation
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = b.target
+		JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = b.former AND p.relation = t.relation
+			AND p.key = t.key
+	WHERE r.run = run_
+	ORDER BY t.no, b.source_no
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.fill_maps_from_former(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: enters rows that former merges have brought';
+
+/* All maps of a run, with nothing but what former merges have brought. */
 CREATE FUNCTION snowflake_migrate_internal.create_maps(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -934,6 +1003,7 @@ BEGIN
 	LOOP
 		PERFORM snowflake_migrate_internal.create_map(run_, table_no);
 	END LOOP;
+	PERFORM snowflake_migrate_internal.fill_maps_from_former(run_);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.create_maps(bigint)

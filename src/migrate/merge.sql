@@ -233,8 +233,12 @@ BEGIN
 	PERFORM snowflake_migrate_internal.lock_targets(targets_);
 	SELECT r.* INTO known
 		FROM snowflake_migrate.runs AS r
-		WHERE r.targets && targets_ AND r.state = 'done' AND r.schemas && schemas_
-		LIMIT 1;
+		WHERE r.targets && targets_ AND r.state = 'done' AND EXISTS (
+			SELECT FROM generate_subscripts(schemas_, 1) AS s (n) CROSS JOIN generate_subscripts(schemas_, 2) AS t (n)
+			WHERE schemas_[s.n][t.n] = ANY (r.schemas) AND NOT EXISTS (
+				SELECT FROM snowflake_migrate_internal.merged_before(schemas_, targets_) AS b
+				WHERE b.source_no = s.n AND b.schema = schemas_[s.n][t.n]))
+		ORDER BY r.run LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
 			MESSAGE = format('a source has already been merged into %s',

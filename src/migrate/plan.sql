@@ -320,6 +320,46 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_schemas(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the schemas of a run''s sources';
 
+/*
+ * Which schemas of sources a merge that is done has brought into the same target, and by which of its sources.  They
+ * count where others of their source are new: their rows do not come again, but the maps of that merge know them.  That
+ * merge may not have had another schema for a target of this one: it would be another source.
+ */
+CREATE FUNCTION snowflake_migrate_internal.merged_before(
+	schemas_ name[],
+	targets_ name[],
+	OUT source_no int,
+	OUT schema name,
+	OUT target name,
+	OUT former bigint,
+	OUT former_source int) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH pair AS (
+		SELECT s.n AS source_no, schemas_[s.n][t.n] AS schema, targets_[t.n] AS target
+		FROM generate_subscripts(schemas_, 1) AS s (n) CROSS JOIN generate_subscripts(schemas_, 2) AS t (n)
+	),
+	known AS (
+		SELECT p.*, r.run, r.started_at, i.n AS former_source, r.schemas, r.targets
+		FROM pair AS p
+			JOIN snowflake_migrate.runs AS r ON r.state = 'done' AND p.target = ANY (r.targets)
+			CROSS JOIN LATERAL generate_subscripts(r.schemas, 1) AS i (n)
+		WHERE r.schemas[i.n][array_position(r.targets, p.target)] = p.schema
+	)
+	/* A later one that had the schema in this way has the same in its maps. */
+	SELECT DISTINCT ON (k.source_no, k.target) k.source_no, k.schema, k.target, k.run, k.former_source
+	FROM known AS k
+	WHERE EXISTS (SELECT FROM pair AS p
+				  WHERE p.source_no = k.source_no AND p.target NOT IN (SELECT o.target FROM known AS o
+																	   WHERE o.source_no = k.source_no))
+		AND NOT EXISTS (SELECT FROM known AS o JOIN pair AS p USING (source_no)
+						WHERE o.source_no = k.source_no AND p.target = ANY (o.targets)
+							AND o.schemas[o.former_source][array_position(o.targets, p.target)] <> p.schema)
+	ORDER BY k.source_no, k.target, k.started_at
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.merged_before(name[], name[])
+	IS 'for snowflake_migrate.merge()''s own use: which schemas were merged before';
+
 /* Whether the target of a run is in use while it is merged into (in_use.sql). */
 CREATE FUNCTION snowflake_migrate_internal.is_in_use(run_ bigint) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -716,6 +756,11 @@ AS $$
 		JOIN pg_class AS c ON c.relnamespace = s.schema AND c.relname = r.relname
 			AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition
 	WHERE t.run = run_ AND t.mode <> 'ignore'
+		AND NOT EXISTS (
+			SELECT FROM snowflake_migrate.runs AS u
+				CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(u.schemas, u.targets) AS f
+				JOIN pg_namespace AS n ON n.nspname = f.target
+			WHERE u.run = run_ AND f.source_no = s.source_no AND n.oid = s.target)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_sources(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the sources of a plan';
@@ -749,11 +794,46 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rules_in_use(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where policies could change rows of a target in use';
 
+/*
+ * Adds to the report which schemas were merged before.  Users of a target in use could delete what they brought while
+ * this run refers to it, which the run looks for among its own rows alone.
+ */
+CREATE FUNCTION snowflake_migrate_internal.report_merged_before(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	f record;
+BEGIN
+	FOR f IN
+		SELECT b.*, r.sources[b.source_no] AS source
+		FROM snowflake_migrate.runs AS r
+			CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
+		WHERE r.run = run_
+		ORDER BY b.source_no, b.target
+	LOOP
+		IF snowflake_migrate_internal.is_in_use(run_) THEN
+			RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+				MESSAGE = format('cannot merge into a target in use by the maps of merge %s', f.former),
+				DETAIL = format('That merge has brought schema "%s", to which others of its source may refer.',
+								f.schema),
+				HINT = 'Merge with the target closed.';
+		END IF;
+		PERFORM snowflake_migrate_internal.own_run(f.former), snowflake_migrate_internal.refuse_maps(f.former);
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', f.source, NULL, f.schema,
+			format('merge %s has brought the rows of this schema: they do not come again, and references to them are '
+				   'found by its maps', f.former));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.report_merged_before(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: reports which schemas were merged before';
+
 /* Writes the plan of a run. */
 CREATE FUNCTION snowflake_migrate_internal.plan(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
+	PERFORM snowflake_migrate_internal.report_merged_before(run_);
 	PERFORM snowflake_migrate_internal.write_tables(run_);
 	PERFORM snowflake_migrate_internal.write_columns(run_);
 	PERFORM snowflake_migrate_internal.write_references(run_);

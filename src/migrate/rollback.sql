@@ -277,6 +277,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_newer(bigint, int, text)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows refer to those of a run';
 
+/* Raises an error where a later merge has found references by the maps of a run (merged_before()). */
+CREATE FUNCTION snowflake_migrate_internal.refuse_followed(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	later bigint;
+BEGIN
+	SELECT l.run INTO later
+		FROM snowflake_migrate.runs AS r
+			JOIN snowflake_migrate.runs AS l ON l.started_at > r.started_at
+				AND l.state IN ('copying', 'verifying', 'done', 'rolling back')
+			CROSS JOIN LATERAL generate_subscripts(r.schemas, 1) AS i (n)
+			CROSS JOIN LATERAL unnest(r.targets) AS t (target)
+			CROSS JOIN LATERAL generate_subscripts(l.schemas, 1) AS j (n)
+		WHERE r.run = run_ AND r.schemas[i.n][array_position(r.targets, t.target)]
+			= l.schemas[j.n][array_position(l.targets, t.target)]
+		ORDER BY l.run DESC LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('cannot roll back merge %s because merge %s has found references by its maps',
+							 run_, later),
+			HINT = format('Take merge %s back first.', later);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where a later merge needs the maps of a run';
+
 /* Raises an error where the caller may not take the merge back, or not all of it. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_rollback(run_ bigint, force boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -286,6 +314,7 @@ DECLARE
 	problems text;
 BEGIN
 	PERFORM snowflake_migrate_internal.occupy(run_);
+	PERFORM snowflake_migrate_internal.refuse_followed(run_);
 	/* Before it begins, as it could not go back from there. */
 	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation),
 					  E'\n' ORDER BY p.no)
