@@ -46,7 +46,8 @@ AS $$
 		WHEN word ~ '.ids?$' THEN regexp_replace(word, 'ids?$', '')
 		WHEN word ~ '.id(_?[0-9]+|_[a-z]+)$' THEN regexp_replace(word, '_?id(_?[0-9]+|_[a-z]+)$', '')
 		WHEN word = 'parent' THEN word
-		WHEN word ~ '^parent_.' THEN regexp_replace(word, '^parent_', '') END
+		WHEN word ~ '^parent_.' THEN regexp_replace(word, '^parent_', '')
+		WHEN word ~ '._parent$' THEN word END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.stem(text)
 	IS 'for snowflake_migrate.merge()''s own use: what a column of ids is about';
@@ -69,7 +70,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	WITH referable AS (
 		SELECT t.relation, t.mode, snowflake_migrate_internal.word(c.relname) AS word, k.stem,
-			m.is_made AND count(*) FILTER (WHERE m.is_made) OVER (PARTITION BY k.stem) = 1 AS is_only_maker
+			m.is_made, m.is_made AND count(*) FILTER (WHERE m.is_made) OVER (PARTITION BY k.stem) = 1 AS is_only_maker
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN pg_class AS c ON c.oid = t.relation
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = t.key[1]
@@ -87,6 +88,13 @@ AS $$
 	),
 	word AS (
 		TABLE named
+		UNION ALL
+		/* Where keys of several are called entity_id, entity says no more in customer_entity than id does. */
+		SELECT x.word, r.relation, r.mode, true
+		FROM referable AS r
+			CROSS JOIN LATERAL (SELECT left(r.word, -length('_' || r.stem))) AS x (word)
+		WHERE r.is_made AND NOT r.is_only_maker AND r.word LIKE '%\_' || r.stem
+			AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = x.word)
 		UNION ALL
 		SELECT r.stem, r.relation, r.mode, false
 		FROM referable AS r
@@ -165,7 +173,9 @@ AS $$
 			(SELECT a.relation FROM akin AS a),
 			(SELECT p.relation FROM part AS p),
 			(SELECT e.relation FROM ending AS e),
-			CASE WHEN is_stem AND name LIKE E'%\\_parent' AND own = ANY (known.relations) THEN own END) END
+			CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
+				SELECT FROM own_name AS o
+				WHERE '_' || o.word LIKE '%\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a column names';
@@ -602,6 +612,12 @@ AS $$
 DECLARE
 	n CONSTANT int := array_position(col.relations, referenced);
 	is_odd CONSTANT boolean := n IS NULL AND col.total > 0;
+	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */
+	is_either CONSTANT boolean := col.stem = 'parent' AND referenced = col.relation AND EXISTS (
+		SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
+			JOIN pg_class AS c ON c.oid = col.relation
+		WHERE w.relation <> col.relation AND w.relation = ANY (col.relations)
+			AND starts_with(snowflake_migrate_internal.word(c.relname), w.word || '_'));
 	others regclass[];
 BEGIN
 	IF is_odd THEN
@@ -615,7 +631,8 @@ BEGIN
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
-		CASE WHEN is_odd THEN 'open' WHEN is_stem AND n IS NOT NULL THEN 'sure' ELSE 'likely' END,
+		CASE WHEN is_odd THEN 'open' WHEN is_stem AND n IS NOT NULL AND NOT is_either THEN 'sure'
+			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END
 $$;
