@@ -403,36 +403,48 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_ranks(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows have ranks that come back';
 
-/* Raises an error where newer rows have what must be unique in rows that were replaced and come back. */
-CREATE FUNCTION snowflake_migrate_internal.refuse_former(run_ bigint) RETURNS void
+/*
+ * Raises an error where newer rows have what must be unique in what comes back: {rows}, an item after FROM; with
+ * {and_newer}, a condition on t more, and called {come_back}.  The other names are those of a constraint.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_taken(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
-	t record;
 	n bigint;
 	example text;
 BEGIN
-	FOR t IN
-		SELECT p.no, p.relation, u.label, to_jsonb(u) AS constraint_
-		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
-			AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
-	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({t.t#::text})
-			FROM (SELECT {values} FROM {former} AS {"name"} WHERE {indexed}) AS w JOIN {taken} AS t ON {same}
-			WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({t.t#}))
-		$query$, snowflake_migrate_internal.constraint_names(run_, t.no, t.constraint_)) INTO n, example;
-		IF n > 0 THEN
-			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
-				MESSAGE = format('cannot roll back merge %s because newer rows clash with rows that come back', run_),
-				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
-				HINT = 'Give these rows other values.';
-		END IF;
-	END LOOP;
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT count(*), min({t.t#::text})
+		FROM (SELECT {values} FROM {rows} AS {"name"} WHERE {indexed}) AS w JOIN {taken} AS t ON {same}
+		WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({t.t#})){and_newer}
+	$query$, names) INTO n, example;
+	IF n > 0 THEN
+		RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+			MESSAGE = format('cannot roll back merge %s because newer rows clash with %s that come back',
+							 names ->> 'run', names ->> 'come_back'),
+			DETAIL = format('Table %s, "%s": %s rows, for example %s.',
+							names ->> 'table', names ->> 'label', n, example),
+			HINT = 'Give these rows other values.';
+	END IF;
 END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_taken(jsonb)
+	IS 'for snowflake_migrate.rollback(): an error where newer rows have what comes back';
+
+/* Raises an error where newer rows have what must be unique in rows that were replaced and come back. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_former(run_ bigint) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.refuse_taken(c.names || jsonb_build_object(
+			'rows', c.names ->> 'former', 'and_newer', '', 'come_back', 'rows'))
+	FROM snowflake_migrate_internal.plan_tables AS p
+		CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
+		CROSS JOIN LATERAL (
+			SELECT snowflake_migrate_internal.constraint_names(run_, p.no, to_jsonb(u))) AS c (names)
+	WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
+		AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_former(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with rows that come back';
@@ -456,41 +468,21 @@ COMMENT ON FUNCTION snowflake_migrate_internal.target_rows_before(bigint, int)
 
 /* Raises an error where newer rows have what must be unique in values of the target's rows that come back. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_changes(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-#variable_conflict use_column
-DECLARE
-	t record;
-	n bigint;
-	example text;
-BEGIN
-	FOR t IN
-		SELECT p.relation, u.label,
-			snowflake_migrate_internal.constraint_names(run_, p.no, to_jsonb(u)) || jsonb_build_object(
-				'rows', snowflake_migrate_internal.target_rows_before(run_, p.no)) AS names
-		FROM snowflake_migrate_internal.plan_tables AS p
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.target_change_names(run_, p.no)) AS c (names)
-			CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
-			AND c.names IS NOT NULL
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
-						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
-	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({t.t#::text})
-			FROM (SELECT {values} FROM ({rows}) AS {"name"} WHERE {indexed}) AS w JOIN {taken} AS t ON {same}
-			WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({t.t#}))
-				AND NOT EXISTS (SELECT FROM {change} AS v WHERE v.source = 0 AND ({v.o#}) = ({t.t#}))
-		$query$, t.names) INTO n, example;
-		IF n > 0 THEN
-			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
-				MESSAGE = format('cannot roll back merge %s because newer rows clash with values that come back', run_),
-				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
-				HINT = 'Give these rows other values.';
-		END IF;
-	END LOOP;
-END
+	SELECT snowflake_migrate_internal.refuse_taken(
+		snowflake_migrate_internal.constraint_names(run_, p.no, to_jsonb(u)) || jsonb_build_object(
+			'rows', format('(%s)', snowflake_migrate_internal.target_rows_before(run_, p.no)),
+			'and_newer', snowflake_migrate_internal.fill(
+				' AND NOT EXISTS (SELECT FROM {change} AS v WHERE v.source = 0 AND ({v.o#}) = ({t.t#}))',
+				snowflake_migrate_internal.names(run_, p.no)),
+			'come_back', 'values'))
+	FROM snowflake_migrate_internal.plan_tables AS p
+		CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
+	WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
+		AND snowflake_migrate_internal.target_change_names(run_, p.no) IS NOT NULL
+		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+					WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changes(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with values that come back';
