@@ -102,7 +102,7 @@ $primary->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
 $standby->start;
 make_synchronous();
 $primary->start_clients(qw(single stream batch));
-$primary->wait_for_clients(65536);
+$primary->wait_for_clients(20_000);
 $primary->stop('immediate');
 $primary->finish_clients;
 $standby->step_clock(-1);
@@ -124,7 +124,7 @@ foreach my $one (@standbys)
 $primary->reconfigure('synchronous_standby_names' => 'ANY 2 (pair1, pair2)');
 $primary->poll_query_until('postgres', q{SELECT count(*) = 2 FROM pg_stat_replication WHERE sync_state = 'quorum'}) or die 'no quorum';
 $primary->start_clients(qw(single stream));
-$primary->wait_for_clients(65536);
+$primary->wait_for_clients(20_000);
 $standbys[1]->stop('immediate');
 use_up_the_limit();
 $newest = $primary->stat('last_id');

@@ -30,11 +30,15 @@ use Time::HiRes qw(usleep);
 my %client_sql = (
 	# ids asked for one by one
 	single => 'SELECT snowflake_nextval();',
-	# as fast as they can be had
+	# by one statement, as fast as they can be had
 	stream => 'COPY (SELECT snowflake_nextval() FROM (SELECT generate_series(1, 2000000000)) AS s) TO STDOUT;',
 	batch => 'SELECT snowflake_nextval_batch(10);',
 	endless_batch => 'COPY (SELECT snowflake_nextval_batch(2000000000)) TO STDOUT;',
 );
+
+# Repeats a statement until its reader ends, as psql does when it loses its connection.  A client asks a thousand times a
+# second: as fast as it can, it would take a processor for itself, refused or not, and show no more.
+my $repeat = 'local $SIG{PIPE} = "DEFAULT"; select(undef, undef, undef, 0.004) while syswrite STDOUT, $ARGV[0] x 4;';
 
 my @servers;
 my $died = '';
@@ -360,11 +364,10 @@ sub start_clients
 		my $file = $self->{ledger}->file($self->{line});
 
 		append_to_file($file, '');
-		# "yes" repeats the statement until psql ends, as it does when it loses its connection.
 		push @{ $self->{clients} }, {
 			file => $file,
 			run => IPC::Run::start(
-				[ 'yes', $client_sql{$kind} ], '<', '/dev/null', '2>', '/dev/null', '|',
+				[ $^X, '-e', $repeat, "$client_sql{$kind}\n" ], '<', '/dev/null', '2>', '/dev/null', '|',
 				[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=0', '-d', $self->connstr('postgres') . ' application_name=client' ],
 				'>', $file, '2>', "$file.errors"),
 		};
