@@ -93,7 +93,7 @@ AS $$
 		SELECT x.word, r.relation, r.mode, true
 		FROM referable AS r
 			CROSS JOIN LATERAL (SELECT left(r.word, -length('_' || r.stem))) AS x (word)
-		WHERE r.is_made AND NOT r.is_only_maker AND r.word LIKE '%\_' || r.stem
+		WHERE r.is_made AND NOT r.is_only_maker AND r.word LIKE E'%\\_' || r.stem
 			AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = x.word)
 		UNION ALL
 		SELECT r.stem, r.relation, r.mode, false
@@ -175,7 +175,7 @@ AS $$
 			(SELECT e.relation FROM ending AS e),
 			CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
 				SELECT FROM own_name AS o
-				WHERE '_' || o.word LIKE '%\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END
+				WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a column names';
