@@ -110,3 +110,10 @@ SELECT pg_temp.lengths(format(call, quote_literal(repeat(c, 100000)))) FROM unne
 
 -- nothing for nothing
 SELECT snowflake_to_base62(NULL) IS NULL AND snowflake_from_base62(NULL) IS NULL AND snowflake_to_base32(NULL) IS NULL AND snowflake_from_base32(NULL) IS NULL AS strict;
+
+-- a time as a bound of text, and back; an id of the text lies in the time's partition
+SELECT snowflake_time_encoder('2026-11-21 00:00Z'), snowflake_time_decoder(snowflake_time_encoder('2026-11-21 00:00Z')) = '2026-11-21 00:00Z' AS same,
+	snowflake_time_decoder('2WuKf9bWXGj') = snowflake_timestamp(2124085317031325697) AS time,
+	'2WuKf9bWXGj' COLLATE "C" BETWEEN snowflake_time_encoder('2026-11-21 00:00Z') AND snowflake_time_encoder('2026-11-22 00:00Z') AS within,
+	snowflake_time_encoder('-infinity'), snowflake_time_encoder('infinity'), snowflake_time_encoder(NULL), snowflake_time_decoder(NULL);
+SELECT snowflake_time_decoder('2WuKf9bWXG');

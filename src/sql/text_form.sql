@@ -27,3 +27,15 @@ CREATE FUNCTION @extschema@.snowflake_from_typed(form text, prefix text) RETURNS
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.snowflake_from_typed(text, text)
 	IS 'the id of its typed form; an error where it has another prefix';
+
+/* As pg_partman calls them for a key of text in base62: see doc/time-from-keys.md. */
+CREATE FUNCTION @extschema@.snowflake_time_encoder(ts timestamptz) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN @extschema@.snowflake_to_base62(@extschema@.snowflake_min_id(ts));
+COMMENT ON FUNCTION @extschema@.snowflake_time_encoder(timestamptz)
+	IS 'the base62 form of the smallest id at or after a time, for pg_partman';
+
+CREATE FUNCTION @extschema@.snowflake_time_decoder(form text) RETURNS timestamptz
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN @extschema@.snowflake_timestamp(@extschema@.snowflake_from_base62(form));
+COMMENT ON FUNCTION @extschema@.snowflake_time_decoder(text) IS 'the time of an id in its base62 form, for pg_partman';
