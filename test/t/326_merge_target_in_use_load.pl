@@ -136,6 +136,12 @@ sub merge
 {
 	my ($source, $node, $killed) = @_;
 	my $statement = call_sql($source, $node, 20);
+	my $before = $committed;
+	# It can't end before users have done something, however slow they are.
+	my $holder = $server->background_psql($name);
+
+	$holder->query_safe('BEGIN; LOCK TABLE t.items IN SHARE MODE');
+
 	my $call = start_merge($name, $statement);
 	# So that a merge comes to its end on a slow machine too.
 	my $acts = 120;
@@ -147,6 +153,11 @@ sub merge
 		# A transaction that is left open would hold the merge up.
 		else { end_transaction($_, 0) foreach @users }
 		$call->{run}->pump_nb if $call->{run}->pumpable;
+		if ($holder && ($committed > $before + 10 || $acts < 0))
+		{
+			$holder->quit;
+			undef $holder;
+		}
 		if ($killed && sql($name, q{SELECT sum(rows_done) > 120 FROM snowflake_migrate.progress WHERE state = 'copying'}) eq 't')
 		{
 			$server->crash(sql($name, q{SELECT pid FROM pg_stat_activity WHERE application_name = 'merge'}));
