@@ -120,10 +120,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_unlocked(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where rows could not be locked';
 
-/*
- * Raises an error where a constraint is deferrable: that two rows clash in it is found by a trigger at the end of a
- * transaction, and not where triggers do not fire.  A batch would not notice.
- */
+/* Raises an error where a constraint is deferrable: a batch would not notice that two rows clash in it. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_deferrable(run_ bigint) RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -134,9 +131,7 @@ BEGIN
 					  ORDER BY t.no, k.conrelid::regclass::text, k.conname)
 		INTO constraints
 		FROM snowflake_migrate_internal.plan_tables AS t
-			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS p (oid)
-			JOIN pg_constraint AS k ON k.conrelid = p.oid AND k.contype IN ('p', 'u', 'x') AND k.condeferrable
-				AND k.conparentid = 0
+			CROSS JOIN LATERAL snowflake_migrate_internal.deferrable_constraints(t.relation) AS k
 		WHERE t.run = run_
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no);
 	IF constraints IS NOT NULL THEN

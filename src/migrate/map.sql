@@ -388,13 +388,11 @@ BEGIN
 				JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x'
 					AND (o.oid = plan.relation OR c.conparentid = 0);
 	END IF;
-	/* PostgreSQL looks at these with a trigger. */
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, plan.relation::text, c.conname,
 			'rows that clash with each other in a deferrable exclusion constraint would not be noticed', NULL, NULL,
 			'Drop the constraint, and add it as NOT DEFERRABLE.')
-		FROM snowflake_migrate_internal.with_partitions(plan.relation) AS o (oid)
-			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND c.condeferrable AND c.conparentid = 0
-		WHERE has_parameter_privilege('session_replication_role', 'SET');
+		FROM snowflake_migrate_internal.deferrable_constraints(plan.relation) AS c
+		WHERE c.contype = 'x' AND has_parameter_privilege('session_replication_role', 'SET');
 	FOR con IN SELECT v.* FROM snowflake_migrate_internal.violations(plan.relation) AS v LOOP
 		/* Rows of the target that change are looked at as well, but would clash with themselves. */
 		names := names || jsonb_build_object(

@@ -116,6 +116,21 @@ COMMENT ON FUNCTION snowflake_migrate_internal.with_partitions(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table and its partitions';
 
 /*
+ * The unique and exclusion constraints of a table and its partitions that are deferrable: that two rows clash in one is
+ * found by a trigger at the end of a transaction, and not where triggers do not fire.
+ */
+CREATE FUNCTION snowflake_migrate_internal.deferrable_constraints(relation regclass) RETURNS SETOF pg_constraint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT c.*
+	FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid)
+		JOIN pg_constraint AS c ON c.conrelid = p.oid AND c.contype IN ('p', 'u', 'x') AND c.condeferrable
+			AND c.conparentid = 0
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.deferrable_constraints(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: constraints that a trigger looks at';
+
+/*
  * A comparison by one operator, or by what = is where that is null.  Outside of pg_catalog another role may have one of
  * the same name for the types that the values have: only for an operator's own types is there one alone.
  */

@@ -603,9 +603,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_target(bigint, int, boolea
 	IS 'for snowflake_migrate.verify(): what a table of the target has that it should not';
 
 /*
- * Rows of a table that clash in a deferrable unique constraint: PostgreSQL looks at these with a trigger, and no
- * trigger has fired.  The maps let none of the run's clash, but somebody may have written to a target that was to be
- * closed.
+ * Rows of a table that clash in a deferrable unique constraint: no trigger has fired.  The maps let none of the run's
+ * clash, but somebody may have written to a target that was to be closed.
  */
 CREATE FUNCTION snowflake_migrate_internal.verify_deferrable(
 	run_ bigint,
@@ -625,13 +624,11 @@ BEGIN
 				'given', CASE WHEN i.indnullsnotdistinct THEN 'true'
 					ELSE string_agg(format('%I IS NOT NULL', a.attname), ' AND ') END)
 			FROM snowflake_migrate_internal.plan_tables AS t
-				CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS p (oid)
-				JOIN pg_constraint AS k ON k.conrelid = p.oid AND k.contype IN ('p', 'u') AND k.condeferrable
-					AND k.conparentid = 0
+				CROSS JOIN LATERAL snowflake_migrate_internal.deferrable_constraints(t.relation) AS k
 				JOIN pg_index AS i ON i.indexrelid = k.conindid
 				CROSS JOIN LATERAL unnest(k.conkey) WITH ORDINALITY AS c (attnum, n)
 				JOIN pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = c.attnum
-			WHERE t.run = run_ AND t.no = no_
+			WHERE t.run = run_ AND t.no = no_ AND k.contype IN ('p', 'u')
 			GROUP BY k.oid, k.conname, k.conrelid, i.indnullsnotdistinct
 			ORDER BY k.conname
 	LOOP
