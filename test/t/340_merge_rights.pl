@@ -54,17 +54,17 @@ sub run_file
 # What the role gets from one call, as (status, output, errors); in a session of its own.
 sub as_merger
 {
-	my ($statement) = @_;
+	my ($statement, $database) = @_;
 	my ($out, $err);
-	my $status = $server->psql('game', $statement, stdout => \$out, stderr => \$err, connstr => $server->connstr('game') . ' user=merger');
+	my $status = $server->psql('postgres', $statement, stdout => \$out, stderr => \$err, connstr => $server->connstr($database // 'game') . ' user=merger');
 
 	return ($status, $out, $err);
 }
 
 sub succeeds
 {
-	my ($name, $statement) = @_;
-	my ($status, $out, $err) = as_merger($statement);
+	my ($name, $statement, $database) = @_;
+	my ($status, $out, $err) = as_merger($statement, $database);
 
 	is($status, 0, "$name: the role may do it") or diag($err);
 	return $out;
@@ -289,5 +289,44 @@ foreach my $right (sort keys %use)
 	$server->safe_psql('game', "GRANT $right TO merger");
 	is(taken_back(), '', 'with the right, it is');
 }
+
+# Several schemas, one of which came before: the maps of that merge count, though they are no longer the role's own.
+$server->safe_psql('postgres', 'CREATE DATABASE shop; REVOKE ALL ON DATABASE shop FROM PUBLIC');
+$server->safe_psql('shop', 'REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE EXTENSION snowflake_migrate CASCADE;'
+	. join('', statements('Rights', 1) =~ /^((?:GRANT USAGE ON SCHEMA public|SELECT snowflake_migrate.grant_to)[^\n]*\n)/mg)
+	. join('', map { my $prefix = $_; qq{
+		CREATE SCHEMA ${prefix}folk;
+		CREATE SCHEMA ${prefix}trade;
+		CREATE TABLE ${prefix}folk.person (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval(), name text NOT NULL UNIQUE);
+		CREATE TABLE ${prefix}trade.orders (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval(), item text, buyer bigint NOT NULL REFERENCES ${prefix}folk.person);
+		INSERT INTO ${prefix}folk.person SELECT g, '${prefix}' || g FROM generate_series(1, 20) AS g;
+		INSERT INTO ${prefix}trade.orders SELECT g, '${prefix}' || g, 21 - g FROM generate_series(1, 20) AS g;
+	} } '', 'east_', 'west_')
+	. q{
+	GRANT USAGE ON SCHEMA folk, trade, east_folk, east_trade, west_folk, west_trade TO merger;
+	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA folk, trade TO merger;
+	GRANT SELECT ON ALL TABLES IN SCHEMA east_folk, east_trade, west_folk, west_trade TO merger});
+
+my $who_bought = q{SELECT string_agg(o.item || ' ' || p.name, ',' ORDER BY o.item) FROM trade.orders AS o JOIN folk.person AS p ON p.id = o.buyer};
+my $at_all = q{SELECT (SELECT array_agg(p ORDER BY id) FROM folk.person AS p), (SELECT array_agg(o ORDER BY id) FROM trade.orders AS o)};
+my $shop_at_first = $server->safe_psql('shop', $at_all);
+my $all = q{'{{east_folk,east_trade},{west_folk,west_trade}}', targets => '{folk,trade}'};
+my $former = succeeds('one schema', q{CALL snowflake_migrate.merge('{east_folk}', 'folk', '{801}')}, 'shop');
+my ($status, undef, $again) = as_merger(q{CALL snowflake_migrate.merge('{east_folk}', 'folk', '{802}')}, 'shop');
+
+isnt($status, 0, 'the same schema does not come again');
+like($again, qr/a source has already been merged into schema "folk"
+DETAIL:  Merge $former had the sources \{east_folk\} and the nodes \{801\}\.
+HINT:  Take it back with snowflake_migrate\.rollback\(\), or, if these are other rows, give the schema another name\./, 'it says which merge had it, and what to do');
+is(succeeds('several schemas: check', "SELECT concat_ws(' | ', severity, relation, problem) FROM snowflake_migrate.check($all) WHERE severity <> 'info'", 'shop'), '',
+	'several schemas: there is nothing to say');
+my $later = succeeds('several schemas', "CALL snowflake_migrate.merge($all, nodes => '{803,804}')", 'shop');
+
+is($server->safe_psql('shop', $who_bought), join(',', sort { $a cmp $b } map { my $prefix = $_; map { "$prefix$_ $prefix" . (21 - $_) } 1 .. 20 } '', 'east_', 'west_'),
+	'several schemas: all orders are of whom they were');
+is(succeeds('several schemas: proof', "SELECT * FROM snowflake_migrate.verify($_)", 'shop'), '', "several schemas: merge $_ is proved") foreach $former, $later;
+like((as_merger("CALL snowflake_migrate.rollback($former)", 'shop'))[2], qr/cannot roll back merge $former because merge $later has found references by its maps/, 'the former merge stays as long as the later');
+succeeds("several schemas: merge $_, taken back", "CALL snowflake_migrate.rollback($_)", 'shop') foreach $later, $former;
+is($server->safe_psql('shop', $at_all), $shop_at_first, 'several schemas: the target is as before');
 
 done_testing();
