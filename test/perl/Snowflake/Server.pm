@@ -308,6 +308,43 @@ sub finish_call
 	return scalar @ids;
 }
 
+# As PostgreSQL's own, but in one session for as long as it lasts: to start psql and a backend for each look costs more than
+# the look, and tests that wait side by side would take much of a slow machine.
+sub poll_query_until
+{
+	my ($self, $database, $query, $expected) = @_;
+	my ($questions, $answer, $errors, $session);
+
+	local %ENV = $self->_get_env();
+
+	$expected //= 't';
+	foreach my $look (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		unless ($session && $session->pumpable)
+		{
+			# Its server was not there, or has ended.
+			$session->finish if $session;
+			$questions = $answer = $errors = '';
+			$session = IPC::Run::start([ $self->installed_command('psql'), '-XAt', '-d', $self->connstr($database) ],
+				'<', \$questions, '>', \$answer, '2>', \$errors);
+		}
+		$answer = $errors = '';
+		$questions .= "$query\n;\n\\echo look $look\n";
+		# An error when psql has ended is nothing but a look that has seen nothing.
+		eval { $session->pump while $session->pumpable && $answer !~ /^look $look$/m; };
+		$answer =~ s/^look $look\n//m;
+		chomp $answer;
+		last if $answer eq $expected && $errors eq '';
+		usleep(100_000);
+	}
+
+	my $seen = $answer eq $expected && $errors eq '';
+
+	$session->kill_kill unless eval { $session->finish; 1 };
+	diag("$query\n\nwas to be $expected, and was in the end:\n$answer\n$errors") unless $seen;
+	return $seen ? 1 : 0;
+}
+
 # The value of an SQL expression.
 sub value
 {
