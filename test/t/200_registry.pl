@@ -288,7 +288,7 @@ foreach my $statements ("BEGIN; $written; $written; ROLLBACK", "BEGIN; $written;
 	"BEGIN; SAVEPOINT s; $written; ROLLBACK TO s; COMMIT")
 {
 	$registry->safe_psql('postgres', $statements);
-	is($registry->value(q{unsettled FROM snowflake_internal.registry_read('another', 2, repeat('5', 32), '1s')}), 0, "settled after $statements" =~ s/SELECT.*?1s'\)/write/gsr);
+	is($registry->unsettled_for('another', 2), 0, "settled after $statements" =~ s/SELECT.*?1s'\)/write/gsr);
 }
 $registry->command_fails_like([ @$as_keeper, "BEGIN ISOLATION LEVEL REPEATABLE READ; $written" ], qr/cannot use a snowflake registry in a transaction that is not READ COMMITTED/, 'the role: not by an old snapshot');
 
@@ -297,7 +297,7 @@ my $parallel = $registry->pg_version >= 16 ? 'debug_parallel_query' : 'force_par
 $registry->psql('postgres', qq{CREATE FUNCTION pg_temp.w() RETURNS bigint LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS
 	'BEGIN RETURN (SELECT unsettled FROM snowflake_internal.registry_read(''default'', 9, repeat(''5'', 32), ''10min'')); END';
 	BEGIN; $written; SET LOCAL $parallel = on; SELECT pg_temp.w(); ROLLBACK});
-is($registry->value(q{unsettled FROM snowflake_internal.registry_read('another', 2, repeat('5', 32), '1s')}), 0, 'settled after what a parallel worker has seen');
+is($registry->unsettled_for('another', 2), 0, 'settled after what a parallel worker has seen');
 
 # A window is a number of seconds, whatever months and days it is made of.
 $registry->command_fails_like([ @$as_keeper, $written =~ s/'1s'\)/'12000 mon -360000 days 5 s')/r ], qr/claim window must be from 1 s to 10 min/, 'the role: no window of months');

@@ -29,12 +29,6 @@ $_->init foreach $holder, $newcomer;
 $_->configure('snowflake.node_id' => 7, 'snowflake.layout' => 'game') foreach $holder, $newcomer;
 $newcomer->configure('snowflake.claim_window' => '1s');
 
-# What a server that asks is told: for how long nothing is granted anew, in seconds.
-sub unsettled_for
-{
-	return $registry->value(q{ceil(unsettled / 1e6) FROM snowflake_internal.registry_read('default', 9, repeat('5', 32), '1s')});
-}
-
 sub close_database
 {
 	my ($name) = @_;
@@ -49,7 +43,7 @@ sub put_back
 {
 	my ($how, $save, $put_back) = @_;
 
-	is(unsettled_for(), 0, "$how: settled before");
+	is($registry->unsettled_for, 0, "$how: settled before");
 	$save->();
 	$holder->begin;
 	is($holder->held, 7, "$how: number 7 is held");
@@ -60,7 +54,7 @@ sub put_back
 	is($registry->claim(7, 'count(*)'), 0, "$how: the registry has forgotten who holds number 7");
 	$newcomer->begin;
 	$newcomer->refused_in_the_end($unsettled, "$how: a newcomer");
-	cmp_ok(unsettled_for(), '>', 3, "$how: not settled for longer than a holder may be silent");
+	cmp_ok($registry->unsettled_for, '>', 3, "$how: not settled for longer than a holder may be silent");
 	$holder->resume_keeper;
 	$newcomer->refused_for($holder, "$how: the holder has been heard");
 	$holder->goes_on;
@@ -70,7 +64,7 @@ sub put_back
 	$holder->stop;
 	$registry->safe_psql('postgres', q{SELECT snowflake_registry_settle(); DELETE FROM snowflake_internal.registry_claim});
 	# What the owner takes away by hand is missing, too.
-	cmp_ok(unsettled_for(), '>', 0, "$how: rows that are taken away are noticed");
+	cmp_ok($registry->unsettled_for, '>', 0, "$how: rows that are taken away are noticed");
 	$registry->settle;
 	return;
 }
@@ -90,7 +84,7 @@ put_back('a copy of the database in its place',
 close_database('postgres');
 $registry->safe_psql('template1', 'ALTER DATABASE postgres RENAME TO copy; ALTER DATABASE lost ALLOW_CONNECTIONS true');
 $registry->safe_psql('template1', 'ALTER DATABASE lost RENAME TO postgres');
-cmp_ok(unsettled_for(), '>', 5, 'the database that had the name before: not settled');
+cmp_ok($registry->unsettled_for, '>', 5, 'the database that had the name before: not settled');
 $registry->safe_psql('postgres', 'DELETE FROM snowflake_internal.registry_claim');
 $registry->settle;
 
@@ -123,7 +117,7 @@ $other->stop;
 $registry->command_ok([ 'psql', '-XqAt', '-1', '-v', 'ON_ERROR_STOP=1', '-c', 'DELETE FROM snowflake_internal.registry_claim', '-f', $dump,
 		'-c', q{UPDATE snowflake_internal.registry_claim SET alive_until = now(); SELECT "Our ids".snowflake_registry_repair('default', 5, now())},
 		'-d', $registry->connstr('postgres') ], 'content that is put back, and a repair');
-cmp_ok(unsettled_for(), '>', 5, 'content that is put back, and a repair: not settled');
+cmp_ok($registry->unsettled_for, '>', 5, 'content that is put back, and a repair: not settled');
 $registry->settle;
 
 # A registry that can't have its memory goes on with the claims that it knows, and grants nothing anew.
@@ -135,9 +129,9 @@ my $at = $registry->log_position;
 
 unlink $memory or die "$memory: $!";
 mkdir $memory or die "$memory: $!";
-cmp_ok(unsettled_for(), '>', 5, 'without its memory: not settled');
+cmp_ok($registry->unsettled_for, '>', 5, 'without its memory: not settled');
 $registry->safe_psql('postgres', 'SELECT snowflake_registry_settle()');
-cmp_ok(unsettled_for(), '>', 5, 'without its memory: whoever says that it is');
+cmp_ok($registry->unsettled_for, '>', 5, 'without its memory: whoever says that it is');
 $registry->wait_for_log(qr/snowflake registry has no shared memory\n.*DETAIL: .*It renews claims, and grants nothing anew/, $at);
 
 my $generation = $registry->claim(5, 'generation');
@@ -146,16 +140,16 @@ wait_until('two renewals', sub { $registry->claim(5, 'generation') >= $generatio
 is($other->stat('claim'), 'held', 'without its memory: what is held is renewed');
 $other->take(100);
 rmdir $memory or die "$memory: $!";
-cmp_ok(unsettled_for(), '<=', 30, 'with a memory again: it settles');
+cmp_ok($registry->unsettled_for, '<=', 30, 'with a memory again: it settles');
 $registry->settle;
-is(unsettled_for(), 0, 'with a memory again: it can be settled');
+is($registry->unsettled_for, 0, 'with a memory again: it can be settled');
 $other->stop;
 
 # Another may have taken its place while it was stopped for long; a short time is enough for renewals alone.
 $other->begin;
 $other->held;
 $registry->restart;
-is(unsettled_for(), 0, 'started again: what nobody held can be had');
+is($registry->unsettled_for, 0, 'started again: what nobody held can be had');
 is($registry->value(q{unsettled > 5000000 FROM snowflake_internal.registry_read('default', 5, repeat('5', 32), '1s')}), 't', 'started again: what another holds can not');
 is($registry->value(q{freed / 1e6 > extract(epoch FROM clock_timestamp()) - 5 FROM snowflake_internal.registry_list('default') WHERE node = 5}), 't',
 	'started again: what another held is the last that a server of any number tries');
@@ -166,16 +160,16 @@ my $stopped_at = time;
 
 wait_until('others could have settled', sub { time > $stopped_at + 35 });
 $registry->start;
-cmp_ok(unsettled_for(), '>', 5, 'started again after a long time: not settled');
+cmp_ok($registry->unsettled_for, '>', 5, 'started again after a long time: not settled');
 $registry->settle;
 
 # The time that holders are given is no wall clock's.
 $registry->safe_psql('postgres', 'VACUUM FULL snowflake_internal.registry_claim');
-cmp_ok(unsettled_for(), '>', 5, 'a table with another file: not settled');
+cmp_ok($registry->unsettled_for, '>', 5, 'a table with another file: not settled');
 $registry->step_clock(7200);
-cmp_ok(unsettled_for(), '>', 5, 'the clock is set forward: no sooner settled');
+cmp_ok($registry->unsettled_for, '>', 5, 'the clock is set forward: no sooner settled');
 $registry->step_clock(-7200);
-cmp_ok(unsettled_for(), '<=', 30, 'the clock is set back: no later settled');
+cmp_ok($registry->unsettled_for, '<=', 30, 'the clock is set back: no later settled');
 $registry->settle;
 
 # A holder with a long window that is not heard for a moment, and a newcomer with a short one.
@@ -193,7 +187,7 @@ $registry->stop('immediate');
 $registry->put_back('empty');
 $newcomer->start;
 $newcomer->refused_in_the_end($unsettled, 'a long window: a newcomer with a short one');
-cmp_ok(unsettled_for(), '>', 5, 'a long window: the newcomer waits for longer than its own');
+cmp_ok($registry->unsettled_for, '>', 5, 'a long window: the newcomer waits for longer than its own');
 $holder->wait_for_clients(4096);
 $proxy->accept;
 $newcomer->refused_for($holder, 'a long window: the holder has been heard');

@@ -16,6 +16,7 @@ use warnings FATAL => 'all';
 
 use parent 'Snowflake::Server';
 
+use POSIX qw(ceil);
 use PostgreSQL::Test::RecursiveCopy;
 use Snowflake::Wait qw(wait_until);
 
@@ -64,6 +65,25 @@ sub put_back
 	chmod 0700, $directory;
 	$self->start;
 	return;
+}
+
+# What a server is told that asks for a number: for how long it is not granted anew, in seconds.  While the call of another
+# server looks what the registry has, the answer is "ask again in a second".
+sub unsettled_for
+{
+	my ($self, $group, $node) = @_;
+	my $unsettled;
+
+	$group //= 'default';
+	$node //= 99;
+	wait_until(
+		'the registry has looked what it has',
+		sub
+		{
+			$unsettled = $self->value("unsettled FROM snowflake_internal.registry_read('$group', $node, repeat('5', 32), '1s')");
+			return $unsettled != 1_000_000;
+		});
+	return ceil($unsettled / 1e6);
 }
 
 # As the owner who knows that nothing is lost; he asks again where a server was asking just then.
