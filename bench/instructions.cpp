@@ -92,6 +92,12 @@ using CountedGenerator = Generator<Atomic, CountedEnvironment>;
 [[gnu::noinline]] int64_t
 take(CountedGenerator &generator, int64_t wanted)
 {
+	/* As snowflake_nextval() does. */
+	const int64_t id = wanted == 1 ? generator.take_at_once() : -1;
+
+	if (id >= 0)
+		return id;
+
 	Taken		taken = generator.take(wanted);
 
 	if (taken.failure != Failure::none)

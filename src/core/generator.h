@@ -193,6 +193,18 @@ public:
 	}
 
 	/*
+	 * One id where nothing keeps the call from it, as is almost always so; -1 where
+	 * something may: take() does it then, or says what.  A path of its own, since what
+	 * Taken has besides is never stored here.
+	 */
+	int64_t		take_at_once() noexcept
+	{
+		Taken		taken;
+
+		return try_to_take<true>(1, nullptr, &taken) == Obstacle::none ? taken.id : -1;
+	}
+
+	/*
 	 * Makes all later ids lie in ticks after this one, durably.  Never goes back.
 	 * The caller has checked that the tick is in the layout and not far ahead.
 	 */
@@ -370,9 +382,10 @@ private:
 	 * The way of an id.  Takes it where nothing is in its way; else *taken has the
 	 * clock and the tick that the id would lie in.  The short way is for calls that
 	 * nothing keeps from their id; the other has a Call, and respects the queue.
+	 * Inlined, so that a caller that wants one id does without what the others need.
 	 */
 	template <bool is_short>
-	Obstacle	try_to_take(int64_t wanted, const Call *call, Taken *taken) noexcept
+	[[gnu::always_inline]] Obstacle try_to_take(int64_t wanted, const Call *call, Taken *taken) noexcept
 	{
 		for (;;)
 		{
@@ -407,7 +420,8 @@ private:
 			if (is_half_used(tick, limit))
 				return Obstacle::half_used;
 
-			int64_t		count = std::min(wanted, steps_.left_in_tick(next));
+			/* There is always one: next itself. */
+			int64_t		count = wanted == 1 ? 1 : std::min(wanted, steps_.left_in_tick(next));
 
 			/* Where there is a tick after this one, those who wait have that. */
 			if (!is_short && tick == now_tick + max_drift_ && !queue_.is_empty())

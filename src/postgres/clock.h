@@ -74,7 +74,7 @@ public:
 	{
 		uint64_t	now = cycles();
 
-		return now == 0 || now - read_at_ >= recent_cycles ? now_ns() : read_ns_;
+		return !has_cycles || now - read_at_ >= recent_cycles ? now_ns() : read_ns_;
 	}
 
 	/* The clock, and what it is ahead of CLOCK_BOOTTIME. */
@@ -88,16 +88,21 @@ private:
 
 	/*
 	 * Counts something that only runs, at 1 GHz or more, and costs less to read than
-	 * a clock; 0 always where there is nothing like that.
+	 * a clock, where there is something like that.
 	 */
+#ifdef __x86_64__
+	static constexpr bool has_cycles = true;
 	static uint64_t cycles() noexcept
 	{
-#ifdef __x86_64__
 		return __builtin_ia32_rdtsc();
-#else
-		return 0;
-#endif
 	}
+#else
+	static constexpr bool has_cycles = false;
+	static uint64_t cycles() noexcept
+	{
+		return 0;
+	}
+#endif
 
 	/* The last reading, and the cycles() at which it was read */
 	int64_t		read_ns_ = 0;

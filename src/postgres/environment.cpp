@@ -15,7 +15,6 @@
 #include "postgres/layout_change.h"
 #include "postgres/node.h"
 #include "postgres/reservation.h"
-#include "postgres/settings.h"
 
 #include "postgres/pg.h"
 
@@ -35,32 +34,21 @@ constinit ServerEnvironment environment;
 
 /* Constructed in place: a library's static objects must not need code that runs while it is loaded. */
 alignas(ServerGenerator) char generator_storage[sizeof(ServerGenerator)];
-ServerGenerator *generator;
 
 /* Makes the generator where there is none yet, and lets it follow the settings. */
 pg_noinline void
 prepare_generator()
 {
-	if (generator == nullptr)
+	if (own_generator == nullptr)
 	{
 		if (shared() == nullptr)
 			report_not_preloaded();
 		own_counters = &shared()->backends[backend_number()];
-		generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), environment,
-															queue_places(), static_cast<size_t>(backend_number()));
+		own_generator = new (generator_storage) ServerGenerator(shared()->generator, server_layout(), environment,
+																queue_places(), static_cast<size_t>(backend_number()));
 	}
-	generator->set_options(generator_options());
+	own_generator->set_options(generator_options());
 	/* What checks in is asked again by the next id. */
-	generator_options_changed = !is_checked_in();
-}
-
-/* Before ids are made: prepares the generator and the database. */
-pg_noinline void
-prepare_ids()
-{
-	prepare_generator();
-	if (!is_checked_in())
-		check_in();
 	generator_options_changed = !is_checked_in();
 }
 
@@ -126,7 +114,7 @@ void
 check_for_interrupts()
 {
 	if (QueryCancelPending || ProcDiePending)
-		generator->give_up_place();
+		own_generator->give_up_place();
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -153,6 +141,7 @@ sleep_for(int64_t ns, bool first, uint32 event)
 }  // namespace
 
 constinit BackendCounters *own_counters;
+constinit ServerGenerator *own_generator;
 
 /*
  * The generator looks at the clock so on each way on which it goes round again
@@ -284,15 +273,17 @@ server_generator()
 	/* True at the start, until there is a generator. */
 	if (unlikely(generator_options_changed))
 		prepare_generator();
-	return *generator;
+	return *own_generator;
 }
 
-ServerGenerator &
-generator_for_ids()
+/* Before ids are made: prepares the generator and the database. */
+pg_noinline void
+prepare_ids()
 {
-	if (unlikely(generator_options_changed))
-		prepare_ids();
-	return *generator;
+	prepare_generator();
+	if (!is_checked_in())
+		check_in();
+	generator_options_changed = !is_checked_in();
 }
 
 int64_t

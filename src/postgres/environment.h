@@ -7,6 +7,7 @@
 
 #include "core/generator.h"
 #include "postgres/clock.h"
+#include "postgres/settings.h"
 #include "postgres/shared.h"
 
 namespace snowflake __attribute__((visibility("hidden")))
@@ -56,8 +57,18 @@ using ServerGenerator = Generator<Atomic64, ServerEnvironment>;
 /* The generator, following the settings as they are now.  An error where the library was not preloaded. */
 ServerGenerator &server_generator();
 
-/* The same for making ids: an error, too, where this database may make none (check_in()). */
-ServerGenerator &generator_for_ids();
+/* For generator_for_ids() alone: what makes the generator ready, and where it is then. */
+void		prepare_ids();
+extern ServerGenerator *own_generator;
+
+/* The same for making ids: an error, too, where this database may make none (check_in()).  Inline: each id needs it. */
+inline ServerGenerator &
+generator_for_ids()
+{
+	if (generator_options_changed) [[unlikely]]
+		prepare_ids();
+	return *own_generator;
+}
 
 /* Who moves the limit further ahead of the clock than this would stop the server for that long. */
 constexpr int64_t furthest_advance_us = 86400LL * 1000 * 1000;

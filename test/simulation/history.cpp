@@ -515,6 +515,17 @@ History::call(Backend &backend) noexcept
 	backend.must_succeed = false;
 }
 
+/* One id as snowflake_nextval() takes it, more as a batch does. */
+Taken
+History::take_as_server(Backend &backend, int64_t wanted) noexcept
+{
+	const int64_t id = wanted == 1 ? backend.generator->take_at_once() : -1;
+
+	if (id < 0)
+		return backend.generator->take(wanted);
+	return {Failure::none, id, 1, backend.environment.reading_ns(), take_apart(*layout_, id).tick, 0};
+}
+
 void
 History::take(Backend &backend, int64_t wanted) noexcept
 {
@@ -522,7 +533,7 @@ History::take(Backend &backend, int64_t wanted) noexcept
 	if (backend.first_ns == 0)
 		backend.first_ns = world.boot_ns;
 
-	Taken		taken = backend.generator->take(wanted);
+	Taken		taken = take_as_server(backend, wanted);
 
 	check(backend.environment.asked_ns() <= backend.options.max_wait_ns + layout_->tick_us * ns_per_us,
 		  "a call waits longer than max_wait and a tick");

@@ -143,6 +143,7 @@ private:
 	void		run_until_idle(const char *what) noexcept;
 
 	void		call(Backend &backend) noexcept;
+	Taken		take_as_server(Backend &backend, int64_t wanted) noexcept;
 	void		take(Backend &backend, int64_t wanted) noexcept;
 	void		advance_past(Backend &backend) noexcept;
 	void		set_reserved_until(Backend &backend) noexcept;

@@ -23,6 +23,29 @@ TEST_F(NextId, is_one_more_within_a_tick)
 	EXPECT_TRUE(waits().empty());
 }
 
+TEST_F(NextId, is_had_at_once_only_where_nothing_keeps_the_call_from_it)
+{
+	/* No claim is held. */
+	EXPECT_EQ(backend->generator.take_at_once(), -1);
+	start_at(1000);
+
+	const int64_t id = backend->generator.take_at_once();
+
+	EXPECT_EQ(take_apart(layout, id).tick, 1000);
+	EXPECT_EQ(take_apart(layout, id).sequence, 1u);
+	EXPECT_EQ(take_apart(layout, id).node, server.node);
+	EXPECT_EQ(backend->take(4).count, 2);
+	/* The tick is filled. */
+	EXPECT_EQ(backend->generator.take_at_once(), -1);
+	at(1001);
+	options().max_session_rate = 1000000;
+	backend->apply();
+	/* The session's rate is to be asked. */
+	EXPECT_EQ(backend->generator.take_at_once(), -1);
+	EXPECT_TRUE(waits().empty());
+	EXPECT_EQ(take(), Place(1001, 0));
+}
+
 TEST_F(NextId, is_in_the_next_tick_where_one_is_filled)
 {
 	start_at(1000);
