@@ -291,16 +291,22 @@ AS $$
 DECLARE
 	t record;
 	n bigint;
+	n_ahead bigint;
 BEGIN
 	FOR t IN
-		SELECT p.no, p.relation
-		FROM snowflake_migrate_internal.plan_tables AS p
+		SELECT p.no, p.relation,
+			CASE p.kind WHEN 'id' THEN format('count(*) FILTER (WHERE t.%I > %s)', p.key[1],
+											  snowflake_migrate_internal.max_id(r.started_at))
+				ELSE '0' END AS ahead
+		FROM snowflake_migrate_internal.plan_tables AS p JOIN snowflake_migrate.runs AS r USING (run)
 		WHERE p.run = run_
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 	LOOP
-		EXECUTE format('SELECT count(*) FROM %s', snowflake_migrate_internal.only(t.relation)) INTO n;
+		EXECUTE format('SELECT count(*), %s FROM %s AS t', t.ahead, snowflake_migrate_internal.only(t.relation))
+			INTO n, n_ahead;
 		UPDATE snowflake_migrate_internal.plan_tables AS p
-			SET former_rows = n, former_state = snowflake_migrate_internal.table_state(t.relation)
+			SET former_rows = n, former_ahead = n_ahead,
+				former_state = snowflake_migrate_internal.table_state(t.relation)
 			WHERE p.run = run_ AND p.no = t.no;
 	END LOOP;
 END

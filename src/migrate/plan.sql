@@ -124,6 +124,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	is_ranked boolean NOT NULL DEFAULT false,	-- of a target in use, at the end
 	proved boolean NOT NULL DEFAULT false,		-- by a worker, in this proof: what it found is in the report
 	condition text,						-- which rows of a source come; null: all
+	former_ahead bigint NOT NULL DEFAULT 0,		-- of former_rows, those whose ids lie ahead of the run's beginning
 	PRIMARY KEY (run, no)
 );
 

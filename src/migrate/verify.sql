@@ -553,6 +553,7 @@ DECLARE
 	copies record;
 	followed boolean;		-- by another merge
 	former bigint;
+	since bigint := 0;		-- of a table whose keys tell, rows that are neither the map's nor of before
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
@@ -565,10 +566,12 @@ BEGIN
 		RETURN QUERY SELECT 'rows are in the target that the merge wrote, and its map does not have', v.count, v.example
 			FROM snowflake_migrate_internal.verify_written(names) AS v WHERE plan.kind <> 'none' AND v.count > 0;
 	END IF;
-	former := counts.in_target[1] - counts.in_map[1]
-		- CASE plan.kind WHEN 'id' THEN counts.in_target[3] - counts.in_map[3] ELSE 0 END;
+	IF plan.kind = 'id' THEN
+		since := greatest(counts.in_target[3] - counts.in_map[3] - plan.former_ahead, 0);
+	END IF;
+	former := counts.in_target[1] - counts.in_map[1] - since;
 	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(names) AS v
-		WHERE counts.in_target[3] > counts.in_map[3] AND NOT run_row.target_in_use;
+		WHERE since > 0 AND NOT run_row.target_in_use;
 	RETURN QUERY SELECT p.* FROM (VALUES
 			('ids have a node number of the merge and are not in the map',
 			 counts.in_target[2] - counts.in_map[2], NULL::text),

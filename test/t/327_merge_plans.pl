@@ -123,5 +123,35 @@ is_deeply([ read_again(nodes_of("SELECT count(*) FROM snowflake_migrate.verify($
 is($server->safe_psql('game', "SELECT count(*) FROM snowflake_migrate.verify($run)"), '0', 'it is proved');
 is_deeply([ read_again(nodes_of("CALL snowflake_migrate.rollback($run)")) ], [], 'nor does the way back');
 
+# The proof, where statistics mislead: they were made when two rows were there, and views of the source leave nothing out of what they
+# know.  The last id lies far off, so that there seem to be none before it.
+$server->safe_psql('game', q{
+	CREATE SCHEMA own;
+	CREATE SCHEMA olden;
+	CREATE SCHEMA older;
+	CREATE TABLE own.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE TABLE own.deeds (hero_id bigint REFERENCES own.heroes, what text);
+	CREATE TABLE olden.heroes (id bigint PRIMARY KEY, name text);
+	CREATE TABLE olden.deeds (hero_id bigint, what text);
+	INSERT INTO own.heroes VALUES (1, 'x'), (4600000000000000000, 'x');
+	INSERT INTO own.deeds VALUES (1, 'x'), (1, 'x');
+	INSERT INTO olden.heroes TABLE own.heroes;
+	INSERT INTO olden.deeds TABLE own.deeds;
+	ANALYZE own.heroes, own.deeds, olden.heroes, olden.deeds;
+	DELETE FROM olden.deeds;
+	DELETE FROM olden.heroes;
+	CREATE VIEW older.heroes AS SELECT * FROM olden.heroes WHERE name <> 'x';
+	CREATE VIEW older.deeds AS SELECT * FROM olden.deeds WHERE what <> 'x' AND hero_id <> 1;
+	INSERT INTO olden.heroes SELECT g, 'hero ' || g FROM generate_series(2, 600) AS g;
+	INSERT INTO olden.deeds SELECT id, 'deed of ' || name FROM olden.heroes});
+is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{older}', 'own', '{78}', target_in_use => true)})) ], [], 'statistics of two rows: a merge into a target in use, with its proof');
+$run = $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs');
+$server->safe_psql('game', "CALL snowflake_migrate.rollback($run)");
+is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{older}', 'own', '{79}')})) ], [], 'statistics of two rows: a merge');
+$server->safe_psql('game', q{INSERT INTO own.heroes (name) SELECT 'new ' || g FROM generate_series(1, 600) AS g});
+$run = $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs');
+is_deeply([ read_again(nodes_of("SELECT count(*) FROM snowflake_migrate.verify($run)")) ], [], 'statistics of two rows: the proof looks for copies among new rows');
+is($server->safe_psql('game', "SELECT count(*) FROM snowflake_migrate.verify($run)"), '0', 'statistics of two rows: it is proved');
+
 $server->stop;
 done_testing();
