@@ -560,7 +560,8 @@ BEGIN
 		RETURN copied;
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s
-		SET rows_done = s.rows_done + copied,
+		/* A row that took another's place, and comes again as that was deleted, has been counted. */
+		SET rows_done = CASE WHEN in_use THEN least(s.rows_done + copied, s.rows_to_do) ELSE s.rows_done + copied END,
 			position = CASE WHEN again THEN s.position ELSE names ->> 'range_end' END,
 			done = CASE WHEN again THEN s.done ELSE names ->> 'range_end' IS NULL END,
 			busy = s.busy + (clock_timestamp() - started),

@@ -351,7 +351,7 @@ BEGIN
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.kind = 'key'
 				AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
-			CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, no_, source_, true, false) AS q
+			CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, t.no, source_, t.kind <> 'none', false) AS q
 		WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
 			AND p.key = (SELECT array_agg(b.attname ORDER BY array_position(p.key, b.attname))
 						 FROM unnest(c.confkey) AS k (attnum)

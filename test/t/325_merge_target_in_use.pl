@@ -44,12 +44,14 @@ begin();
 	is(sql($name, q{SELECT w.mark FROM t.wallets AS w JOIN t.accounts AS a ON a.id = account_id WHERE login = 'a4'}), 'sw4', 'a wallet is replaced');
 	is(sql($name, q{SELECT string_agg(code, ' ' ORDER BY code) FROM t.kinds WHERE code IN ('k4', 'k5')}), 'k4 k5', 'a kind comes in the place of the one that is gone');
 	# rows that were merged, and refer, or are referred to
-	sql($name, q{DELETE FROM t.players WHERE mark IN ('sp20', 'sp21')}, q{UPDATE t.players SET name = 'x' WHERE mark = 'sp22'},
+	sql($name, q{DELETE FROM t.wallets WHERE mark = 'sw12'}, q{DELETE FROM t.players WHERE mark IN ('sp20', 'sp21')}, q{UPDATE t.players SET name = 'x' WHERE mark = 'sp22'},
 		q{INSERT INTO t.items (owner_id, kind_id, mark) SELECT p.id, k.id, 'x5' FROM t.players AS p, t.kinds AS k
 			WHERE p.mark = 'sp23' AND code = 'k2'});
 	$holder->quit;
 	finish_merge($call, 'stopped twice');
 	is(sql($name, $verify), '', 'it is verified');
+	is(sql($name, q{SELECT count(*) FROM t.wallets WHERE mark = 'sw12'}), 1, 'a wallet whose place was taken, and that was deleted then, comes again');
+	is(sql($name, q{SELECT string_agg(relation, ' ') FROM snowflake_migrate.progress WHERE rows_done <> rows_to_do}), '', 'rows that come again are counted once');
 	# tp7 and tp27 were of the account that is gone.
 	delete @expected{ 'sp20', 'sp21', grep { $expected{$_} =~ /^a8 / && /^t/ } keys %expected };
 	is_deeply(players($name, 't'), { %expected, x1 => 'a4 -', x2 => 'a4 -' }, 'the players of both, with their accounts and guilds');
