@@ -206,6 +206,21 @@ SELECT relation, object, problem FROM snowflake_migrate.report WHERE run = last(
 CALL snowflake_migrate.rollback(last());
 DROP SCHEMA t, a, of_another CASCADE;
 DROP ROLE regress_snowflake_owner;
+
+-- a table that grows by a third keeps its indexes, one that grows by more does not
+CREATE SCHEMA t;
+CREATE SCHEMA a;
+CREATE TABLE t.third (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n int UNIQUE);
+CREATE TABLE t.more (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n int UNIQUE);
+CREATE TABLE a.third (id int PRIMARY KEY, n int);
+CREATE TABLE a.more (id int PRIMARY KEY, n int);
+INSERT INTO t.third SELECT g, g FROM generate_series(1, 9) AS g;
+INSERT INTO t.more SELECT g, g FROM generate_series(1, 9) AS g;
+INSERT INTO a.third SELECT g, 10 + g FROM generate_series(1, 3) AS g;
+INSERT INTO a.more SELECT g, 10 + g FROM generate_series(1, 4) AS g;
+CALL snowflake_migrate.merge('{a}', 't', '{779}', rebuild_indexes => true, dry_run => true) \g /dev/null
+SELECT relation, object, problem FROM snowflake_migrate.report WHERE run = last() AND problem ~ 'index';
+DROP SCHEMA t, a CASCADE;
 DROP TABLE former CASCADE;
 DROP FUNCTION last, states, stop, refuse CASCADE;
 UPDATE snowflake_migrate.runs SET state = 'rolled back';
