@@ -94,6 +94,28 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_arguments(name[], name[])
 	IS 'for snowflake_migrate.merge()''s own use: refuses what can''t be its schemas';
 
+/*
+ * Raises an error where a publication has all tables of the database.  It would have those that a run makes for itself,
+ * too: they have no replica identity, and its subscribers, who do not have them, would stop.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_publications() RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	names CONSTANT text := (SELECT string_agg(format('"%s"', p.pubname), ', ' ORDER BY p.pubname)
+							FROM pg_publication AS p WHERE p.puballtables);
+BEGIN
+	IF names IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = 'cannot merge while a publication has all tables: ' || names,
+			DETAIL = 'It would publish the tables that a merge makes for itself, which its subscribers do not have.',
+			HINT = 'Drop it, and create one FOR TABLES IN SCHEMA, of the schemas that are to be published.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_publications()
+	IS 'for snowflake_migrate.merge()''s own use: an error where a publication has all tables';
+
 /* The tables of the target that a source has, too. */
 CREATE FUNCTION snowflake_migrate_internal.merged_tables(run_ bigint)
 RETURNS SETOF snowflake_migrate_internal.plan_tables
@@ -344,6 +366,7 @@ DECLARE
 	found_ snowflake_migrate.report[];
 BEGIN
 	PERFORM snowflake_migrate_internal.check_arguments(schemas, targets);
+	PERFORM snowflake_migrate_internal.refuse_publications();
 	BEGIN
 		run_ := snowflake_migrate_internal.new_run_with_schema();
 		PERFORM snowflake_migrate_internal.write_run(run_, schemas, targets,

@@ -1,6 +1,6 @@
 /*
  * What the target does by itself when rows come in: triggers and rules, generated columns, sequences, exclusion
- * constraints.
+ * constraints, publications.
  */
 
 /* The right to keep triggers and foreign keys from firing, without which tables in a cycle can't be merged. */
@@ -230,6 +230,78 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_pointers(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds what may refer to numbers that a policy changes';
 
+/*
+ * What PostgreSQL says where a publication keeps a table, or a partition of it, from being updated (UPDATE) or deleted
+ * from (DELETE): it has no replica identity, or one without a column that the publication's condition names.  Null
+ * where none does.  No catalog says that in one place; PostgreSQL looks when a statement begins, EXPLAIN's too.
+ */
+CREATE FUNCTION snowflake_migrate_internal.kept_by_publication(relation regclass, command text) RETURNS text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	part record;
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_publication) THEN
+		RETURN NULL;
+	END IF;
+	FOR part IN
+		SELECT c.oid::regclass AS relation, (
+				SELECT a.attname FROM pg_attribute AS a
+				WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+					AND a.attidentity <> 'a'
+				LIMIT 1) AS column_name
+		FROM snowflake_migrate_internal.with_partitions(relation) AS p (oid)
+			JOIN pg_class AS c ON c.oid = p.oid AND c.relkind = 'r'
+	LOOP
+		BEGIN
+			IF command = 'DELETE' THEN
+				EXECUTE format('EXPLAIN DELETE FROM ONLY %s WHERE false', part.relation);
+			ELSIF part.column_name IS NOT NULL THEN
+				EXECUTE format('EXPLAIN UPDATE ONLY %s SET %I = %2$I WHERE false', part.relation, part.column_name);
+			END IF;
+		EXCEPTION
+			WHEN object_not_in_prerequisite_state OR invalid_column_reference THEN
+				RETURN SQLERRM;
+			/* Whether it is there is asked elsewhere. */
+			WHEN insufficient_privilege THEN
+				NULL;
+		END;
+	END LOOP;
+	RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.kept_by_publication(regclass, text)
+	IS 'for snowflake_migrate.merge()''s own use: how a publication keeps a table from being written';
+
+/* Publications that keep rows from being changed, or from being taken back. */
+CREATE FUNCTION snowflake_migrate_internal.check_publications(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
+			'a publication keeps its rows from being updated, as policies may have to', NULL, k.problem,
+			format('ALTER TABLE %s REPLICA IDENTITY FULL;', t.relation))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.kept_by_publication(t.relation, 'UPDATE')
+				WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
+							  WHERE p.relation = t.relation AND p.policy IN ('keep_source', 'keep_first'))
+					OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+							   WHERE c.run = run_ AND c.no = t.no AND (c.changed_by = 'rerank' OR c.in_target))
+			) AS k (problem)
+		WHERE k.problem IS NOT NULL;
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
+			'a publication keeps its rows from being deleted: the merge could not be taken back', NULL, k.problem,
+			format('ALTER TABLE %s REPLICA IDENTITY FULL;', t.relation))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.kept_by_publication(t.relation, 'DELETE')) AS k (problem)
+		WHERE k.problem IS NOT NULL;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_publications(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds what publications do not let a merge do';
+
 CREATE FUNCTION snowflake_migrate_internal.check_effects(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -240,6 +312,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.check_sequences(run_);
 	PERFORM snowflake_migrate_internal.check_policies(run_);
 	PERFORM snowflake_migrate_internal.check_pointers(run_);
+	PERFORM snowflake_migrate_internal.check_publications(run_);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_effects(bigint)

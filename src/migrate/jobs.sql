@@ -62,6 +62,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.tell_tables(bigint, text, bigint, bigint)
 	IS 'for snowflake_migrate.merge()''s own use: tells at which table it is';
 
+/*
+ * Warns of limits of time that may end a call in its middle, before hours have gone into it: PostgreSQL's own error,
+ * then, would not say what to do.  A target in use is waited for no longer than a moment anyway.
+ */
+CREATE FUNCTION snowflake_migrate_internal.warn_of_limits(is_in_use boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	limit_ record;
+BEGIN
+	FOR limit_ IN
+		SELECT l.name, l.what, current_setting(l.name) AS value
+		FROM (VALUES ('statement_timeout', 'It counts for the whole call, however many transactions it has.'),
+					 ('transaction_timeout', 'The maps are one transaction, and for who called all that workers do.'),
+					 ('lock_timeout', 'It counts for workers, too.')) AS l (name, what)
+			JOIN pg_settings AS s ON s.name = l.name
+		WHERE s.setting <> '0' AND NOT (l.name = 'lock_timeout' AND is_in_use)
+	LOOP
+		RAISE WARNING USING
+			MESSAGE = format('%s may end the call before it is done: it is %s', limit_.name, limit_.value),
+			DETAIL = limit_.what,
+			HINT = format('SET %s = 0; if it has ended a call, the same call goes on.', limit_.name);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.warn_of_limits(boolean)
+	IS 'for snowflake_migrate.merge()''s own use: warns of limits of time';
+
 /* Raises an error where there can't be so many jobs. */
 CREATE FUNCTION snowflake_migrate_internal.check_jobs(jobs int, dry_run boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -319,9 +347,9 @@ AS $$
 	SELECT concat_ws(', ',
 			CASE WHEN t.cyclic THEN 'the cycle of table ' ELSE 'table ' END || t.relation,
 			'source ' || r.sources[source_],
-			format('batch %s', b.batch),
-			format('keys after %s', b.after),
-			format('keys up to %s', b.position))
+			'batch ' || b.batch,
+			'keys after ' || b.after,
+			'keys up to ' || b.position)
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN snowflake_migrate.runs AS r USING (run)
 		LEFT JOIN snowflake_migrate_internal.plan_batches AS b ON b.run = run_ AND b.no = no_

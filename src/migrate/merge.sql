@@ -438,6 +438,7 @@ BEGIN
 	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 	schemas_ := snowflake_migrate_internal.grouped(sources_, targets_);
 	PERFORM snowflake_migrate_internal.check_arguments(schemas_, targets_);
+	PERFORM snowflake_migrate_internal.refuse_publications();
 	IF batch_size_ IS NULL OR batch_size_ < 1 THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'batch_size must be at least 1',
 			DETAIL = format('It is %s.', coalesce(batch_size_::text, 'null'));
@@ -705,6 +706,7 @@ DECLARE
 	report pg_catalog.jsonb;
 BEGIN
 	PERFORM snowflake_migrate_internal.check_jobs(jobs, dry_run IS TRUE);
+	PERFORM snowflake_migrate_internal.warn_of_limits(target_in_use IS TRUE);
 	PERFORM snowflake_migrate_internal.set_telling(true);
 	PERFORM snowflake_migrate_internal.allow_parallel(jobs);
 	run := snowflake_migrate_internal.start(

@@ -305,6 +305,17 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where a later merge needs the maps of a run';
 
+/* Whether rows that the target had may have other values, which come back. */
+CREATE FUNCTION snowflake_migrate_internal.is_changed(run_ bigint, no_ int) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || no_)) IS NOT NULL
+		OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || no_)) IS NOT NULL
+		OR snowflake_migrate_internal.target_change_names(run_, no_) IS NOT NULL
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_changed(bigint, int)
+	IS 'for snowflake_migrate.rollback(): whether rows that the target had may have other values';
+
 /* Raises an error where the caller may not take the merge back, or not all of it. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_rollback(run_ bigint, force boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -324,10 +335,7 @@ BEGIN
 				SELECT string_agg(g.privilege, ', ')
 				FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
 				WHERE NOT has_table_privilege(p.relation, g.privilege)
-					AND (g.privilege <> 'UPDATE'
-						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
-						 OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
-						 OR snowflake_migrate_internal.target_change_names(run_, p.no) IS NOT NULL)
+					AND (g.privilege <> 'UPDATE' OR snowflake_migrate_internal.is_changed(run_, p.no))
 			) AS d (denied)
 		WHERE p.run = run_ AND d.denied IS NOT NULL
 			AND (p.kind <> 'none' OR snowflake_migrate_internal.keyless_rows(run_, p.no) IS NOT NULL)
@@ -337,6 +345,21 @@ BEGIN
 			MESSAGE = format('permission denied to roll back merge %s', run_),
 			DETAIL = problems,
 			HINT = 'Grant these rights to the role.';
+	END IF;
+	SELECT string_agg(format('Table %s: %s.', p.relation, k.problem), E'\n' ORDER BY p.no)
+		INTO problems
+		FROM snowflake_migrate_internal.plan_tables AS p
+			CROSS JOIN LATERAL (SELECT coalesce(
+				snowflake_migrate_internal.kept_by_publication(p.relation, 'DELETE'),
+				CASE WHEN snowflake_migrate_internal.is_changed(run_, p.no)
+					THEN snowflake_migrate_internal.kept_by_publication(p.relation, 'UPDATE') END)) AS k (problem)
+		WHERE p.run = run_ AND k.problem IS NOT NULL
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('cannot roll back merge %s because of a publication', run_),
+			DETAIL = problems,
+			HINT = 'Give each a replica identity, by ALTER TABLE ... REPLICA IDENTITY FULL or USING INDEX.';
 	END IF;
 	/* Where more rows than were copied look like the merge's, triggers wrote some. */
 	SELECT string_agg(format('Table %s has no key by which %s rows of the merge could be told from others.', p.relation,
@@ -671,8 +694,8 @@ BEGIN
 		IF copied.columns IS NOT NULL AND to_regclass(names ->> 'former') IS NOT NULL THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
 				UPDATE {target} AS t
-				SET ({columns}) = (SELECT {former_columns} FROM {former} AS f WHERE ({f.@}) = ({t.@}))
-				FROM {map} AS m JOIN {former} AS o ON ({o.@}) = ({m.n#})
+				SET ({columns}) = ROW ({former_columns})
+				FROM {map} AS m JOIN {former} AS f ON ({f.@}) = ({m.n#})
 				WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'r'
 			$query$, names || to_jsonb(copied) || jsonb_build_object('of_map', part.of_map));
 			GET DIAGNOSTICS restored = ROW_COUNT;
@@ -753,6 +776,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'run must not be null',
 			HINT = 'snowflake_migrate.runs lists the merges.';
 	END IF;
+	PERFORM snowflake_migrate_internal.warn_of_limits();
 	/* Without its indexes, a run that was not finished would take long, and not see what clashes. */
 	PERFORM snowflake_migrate_internal.begin(run, states);
 	PERFORM snowflake_migrate_internal.retry_indexes(run);

@@ -101,6 +101,16 @@ sub to_caller
 $merge->allow_stops('torn');
 my $in_use = qr/another session merges into schema "realm"/;
 
+# While players are to come, nobody begins with what refers to them: the others wait, and say so.
+my $idle = sprintf q{(SELECT count(*) FROM pg_stat_activity WHERE %s AND wait_event = '%s')}, $a_worker, $server->wait_event('SnowflakeMerge');
+
+fails('parents first', qr/canceling statement due to user request/, disturb('parents first', 1, qr/^Wp/, sub {
+			my ($call) = @_;
+
+			ok($merge->wait_for('torn', "$idle = 2", $call), 'parents first: the other workers wait');
+			is($merge->sql('torn', q{SELECT count(*) FROM realm.items WHERE mark ~ '^[WE]'}), 0, 'parents first: no item is there before all players are');
+			to_caller('pg_cancel_backend')->();
+		}));
 fails('cancelled', qr/canceling statement due to user request/, disturb('cancelled', 3, qr/^W/, sub {
 			$merge->refuses('torn', $statement, $in_use, 'a second call, with workers');
 			$merge->refuses('torn', $merge->call_sql(%size), $in_use, 'a second call, without');
@@ -199,6 +209,63 @@ by_role('NOLOGIN', $statement, 1, $merge->{user}, options => '-c role=merger');
 is($merge->sql('lesser', 'SET ROLE merger', $statement, 'SELECT merged_by FROM snowflake_migrate.runs'), "1\nmerger", 'NOLOGIN: it ends');
 as_by_one('lesser', 'lesser', 'SET ROLE merger');
 
+# Limits of time that a role has: the call says how to be rid of them, ends without leaving a worker, and goes on without them.
+$merge->sql('lesser', 'ALTER ROLE merger LOGIN');
+$merge->ready('limited');
+$merge->allow_merger('limited');
+$merge->allow_stops('limited');
+$merge->stop_at('limited', 1, marks => qr/^Wp/, merged => 'quiet') or die 'no row is left to be stopped at';
+{
+	my $holder = $merge->hold('limited');
+	my $call = $merge->start_merge('limited', $statement, user => 'merger');
+
+	ok($merge->wait_for('limited', $stopped, $call), 'limits: the merge goes on') or diag($call->{err});
+	unlike($call->{err}, qr/WARNING/, 'no limit: no warning');
+	$merge->sql('limited', "SELECT pg_cancel_backend(pid) FROM ($caller) AS c");
+	$merge->finish_merge($call);
+	foreach my $limit ([ statement_timeout => '1s', qr/canceling statement due to statement timeout/ ],
+		[ lock_timeout => '300ms', qr/canceling statement due to lock timeout\n.*worker of merge \d+, (the cycle of )?table/s ],
+		[ transaction_timeout => '1s', qr/due to transaction timeout/ ])
+	{
+		my ($name, $value, $error) = @$limit;
+
+	  SKIP:
+		{
+			skip "there is no $name", 4 if $merge->sql('limited', "SELECT count(*) FROM pg_settings WHERE name = '$name'") == 0;
+			$merge->sql('limited', "ALTER ROLE merger SET $name = '$value'");
+			$call = $merge->start_merge('limited', $statement, user => 'merger');
+			ok(!$merge->finish_merge($call), "$name: the call ends");
+			like($call->{err}, qr/WARNING:  $name may end the call before it is done: it is $value\nDETAIL:  .*\nHINT:  SET $name = 0; if it has ended a call, the same call goes on\..*$error/s,
+				"$name: it says why, and what to do");
+			is($merge->sql('limited', "SELECT $workers"), 0, "$name: no worker is left");
+			is($merge->sql('limited', 'SELECT state FROM snowflake_migrate.runs'), 'copying', "$name: the run is not finished");
+			$merge->sql('limited', "ALTER ROLE merger RESET $name");
+		}
+	}
+	# Neither the session nor a worker is ever idle in a transaction.
+	$merge->sql('limited', q{ALTER ROLE merger SET idle_in_transaction_session_timeout = '1ms'});
+	$call = $merge->start_merge('limited', $statement, user => 'merger');
+	ok($merge->wait_for('limited', $stopped, $call), 'idle_in_transaction_session_timeout: the merge goes on') or diag($call->{err});
+	$merge->sql('limited', "SELECT pg_cancel_backend(pid) FROM ($caller) AS c");
+	$merge->finish_merge($call);
+	$holder->quit;
+
+	# Row security that came meanwhile: in workers, too, the caller's rights count, and rows that are hidden are an error.
+	$merge->sql('limited', map { ("ALTER TABLE $_.items ENABLE ROW LEVEL SECURITY", "CREATE POLICY none ON $_.items USING (false) WITH CHECK (true)") } qw(realm west));
+	$call = $merge->start_merge('limited', $statement, user => 'merger');
+	ok(!$merge->finish_merge($call), 'row security: the call ends');
+	like($call->{err}, qr/ERROR:  query would be affected by row-level security policy for table "items".*worker of merge \d+, table realm\.items/s, 'row security: it says why');
+	is($merge->sql('limited', 'SELECT state FROM snowflake_migrate.runs'), 'copying', 'row security: nothing was left out');
+	$merge->sql('limited', 'ALTER ROLE merger BYPASSRLS');
+	$call = $merge->start_merge('limited', $statement, user => 'merger');
+	ok($merge->finish_merge($call), 'it ends with that right, and never idle in a transaction') or diag($call->{err});
+	unlike($call->{err}, qr/WARNING/, 'idle_in_transaction_session_timeout: no warning');
+	as_by_one('limited', 'limits', 'SET ROLE merger');
+	$merge->sql('limited', 'ALTER ROLE merger RESET idle_in_transaction_session_timeout', 'ALTER ROLE merger NOBYPASSRLS');
+	like(($server->psql('limited', q{SET statement_timeout = '1h'; CALL snowflake_migrate.rollback(0)}))[2], qr/WARNING:  statement_timeout may end the call.*merge 0 does not exist/s,
+		'the way back warns, too');
+}
+
 # Whom a worker connects as has settings of its own; and the caller has some of a library that the worker has not loaded.  A run
 # that does not exist is the error of a worker that has got so far.
 sub as_caller
@@ -211,7 +278,7 @@ sub as_caller
 	return;
 }
 
-$merge->sql('lesser', 'ALTER ROLE merger LOGIN', q{ALTER ROLE merger SET role = 'pg_monitor'}, q{ALTER ROLE merger SET lock_timeout = '5s'}, 'GRANT pg_monitor TO merger');
+$merge->sql('lesser', q{ALTER ROLE merger SET role = 'pg_monitor'}, q{ALTER ROLE merger SET lock_timeout = '5s'}, 'GRANT pg_monitor TO merger');
 as_caller('a role with another role as its setting', 'SET ROLE merger');
 $merge->sql('lesser', 'ALTER ROLE merger RESET role', 'ALTER ROLE merger SET transform_null_equals = on');
 like($merge->sql('lesser', 'SET ROLE merger', 'SELECT snowflake_migrate_internal.session_settings()'), qr/"lock_timeout": "0".*"transform_null_equals": "off"/,

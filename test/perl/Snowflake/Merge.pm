@@ -69,7 +69,8 @@ my @rules = (
 	q{policy('{t}.guilds', 'guilds_name', 'suffix', ' ({source})', precedence => 'founded')},
 );
 
-# scale: 1 makes some 1000 rows for each world.  A seed that was printed comes again by MERGE_SEED in the environment.
+# scale: 1 makes some 1000 rows for each world.  streams: the target's server may have standbys and subscribers.  A seed that
+# was printed comes again by MERGE_SEED in the environment.
 sub new
 {
 	my ($class, %params) = @_;
@@ -85,7 +86,7 @@ sub new
 	foreach my $server ($realm, $far)
 	{
 		# Lengths are in characters.
-		$server->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
+		$server->init(extra => [ '--encoding=UTF8', '--no-locale' ], allows_streaming => $params{streams} && $server == $realm ? 'logical' : 0);
 		$server->start;
 	}
 	$far->safe_psql('postgres', $self->world_sql('East', 'East'));
