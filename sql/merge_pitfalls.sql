@@ -195,6 +195,22 @@ CREATE TABLE t.x (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), account o.p
 CREATE TABLE a.players (id int PRIMARY KEY, name text); CREATE TABLE a.accounts (id int PRIMARY KEY); CREATE TABLE a.x (id int PRIMARY KEY, account int, p int);
 SELECT * FROM errors();
 
+-- domains over domains hold what the last of them holds
+SELECT forget();
+CREATE DOMAIN o.positive AS bigint CHECK (VALUE > 0); CREATE DOMAIN o.pid AS o.positive; CREATE DOMAIN o.small AS int; CREATE DOMAIN o.pref AS o.small;
+CREATE DOMAIN o.list AS bigint[]; CREATE DOMAIN o.pids AS o.list;
+CREATE TABLE t.x (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, friend o.pid REFERENCES t.x, others o.pids, foe o.pref REFERENCES t.x);
+CREATE TABLE t.y (id o.pref PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE a.x (LIKE t.x); CREATE TABLE a.y (id int PRIMARY KEY);
+INSERT INTO t.x VALUES (1, 'of t');
+INSERT INTO a.x VALUES (1, 'a 1', NULL, '{2,1}'), (2, 'a 2', 1, '{1}');
+SELECT snowflake_migrate.declare_reference('t.x', 'others', 't.x');
+SELECT * FROM errors();
+ALTER TABLE t.x DROP foe; ALTER TABLE a.x DROP foe; DROP TABLE t.y;
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT x.name, f.name AS friend, ARRAY(SELECT o.name FROM unnest(x.others) WITH ORDINALITY AS e (id, n) JOIN t.x AS o USING (id) ORDER BY e.n) AS others
+	FROM t.x LEFT JOIN t.x AS f ON f.id = x.friend ORDER BY 1;
+
 -- values that are too great for a domain over integers, or for an array of them
 SELECT forget();
 CREATE DOMAIN o.score AS int; CREATE DOMAIN o.big AS bigint;

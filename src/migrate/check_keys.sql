@@ -206,9 +206,9 @@ AS $$
 			ELSE 'bigint' END
 		|| CASE b.typcategory WHEN 'A' THEN '[]' ELSE '' END
 	FROM pg_type AS y
-		JOIN pg_type AS b ON b.oid = coalesce(nullif(y.typbasetype, 0), y.oid)
+		CROSS JOIN LATERAL snowflake_migrate_internal.base_type(y.oid, typmod) AS m (base, typmod)
+		JOIN pg_type AS b ON b.oid = m.base
 		JOIN pg_type AS e ON e.oid = CASE b.typcategory WHEN 'A' THEN b.typelem ELSE b.oid END
-		CROSS JOIN LATERAL (SELECT CASE y.typbasetype WHEN 0 THEN typmod ELSE y.typtypmod END) AS m (typmod)
 		/* As numeric.c packs them. */
 		CROSS JOIN LATERAL (
 			SELECT (m.typmod - 4) >> 16 & 65535, ((m.typmod - 4 & 2047) # 1024) - 1024) AS n (digits, scale)

@@ -66,8 +66,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_nodes(int, bigint[])
 CREATE FUNCTION snowflake_migrate_internal.may_hold_ids(relation regclass, attname name) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(nullif(y.typbasetype, 0), y.oid) NOT IN ('smallint'::regtype, 'integer'::regtype)
-	FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid
+	SELECT y.base NOT IN ('smallint'::regtype, 'integer'::regtype)
+	FROM pg_attribute AS a CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS y
 	WHERE a.attrelid = relation AND a.attname = may_hold_ids.attname
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.may_hold_ids(regclass, name)

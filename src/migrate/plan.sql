@@ -550,6 +550,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.makes_numbers(regclass, int2)
 	IS 'for snowflake_migrate.merge()''s own use: whether a column''s default makes numbers';
 
+/* What a domain is over, however many domains lie between; another type is its own base. */
+CREATE FUNCTION snowflake_migrate_internal.base_type(type oid, typmod int, OUT base oid, OUT base_typmod int)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH RECURSIVE step (oid, typmod) AS (
+		VALUES (type, typmod)
+		UNION ALL
+		SELECT y.typbasetype, y.typtypmod FROM step AS s JOIN pg_type AS y ON y.oid = s.oid WHERE y.typtype = 'd'
+	)
+	SELECT s.oid, s.typmod FROM step AS s JOIN pg_type AS y ON y.oid = s.oid WHERE y.typtype <> 'd'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.base_type(oid, int)
+	IS 'for snowflake_migrate.merge()''s own use: what a domain is over';
+
 /*
  * The column of each table that may be renumbered: the key, where it is one integer column, or else the integer
  * column that gets numbers by default, of the key if there is one.  A reference is none, as it follows what it refers
@@ -570,7 +584,7 @@ AS $$
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0
 		/* A domain over integers can't hold new ids, which the check says. */
 		JOIN pg_type AS y ON y.oid = a.atttypid
-			AND coalesce(nullif(y.typbasetype, 0), y.oid)
+			AND CASE y.typtype WHEN 'd' THEN (snowflake_migrate_internal.base_type(y.oid, -1)).base ELSE y.oid END
 				IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
 		LEFT JOIN snowflake_migrate_internal.table_keys(targets) AS k ON k.relation = t.relation
 	WHERE a.attgenerated = ''

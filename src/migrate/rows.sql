@@ -25,8 +25,8 @@ CREATE FUNCTION snowflake_migrate_internal.cast_traits(
 	OUT of "char")
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END,
-		CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE typmod END,
+	SELECT CASE WHEN y.typtype = 'd' THEN (snowflake_migrate_internal.base_type(type, typmod)).base ELSE y.oid END,
+		CASE WHEN y.typtype = 'd' THEN (snowflake_migrate_internal.base_type(type, typmod)).base_typmod ELSE typmod END,
 		y.typname, y.typcategory, e.oid, coalesce(e.typtype, y.typtype)
 	FROM pg_type AS y LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A'
 	WHERE y.oid = type
@@ -165,8 +165,7 @@ AS $$
 	SELECT format('LATERAL (SELECT %s, u.given, u.n FROM unnest(%s) WITH ORDINALITY AS u (given, n)) '
 					  'AS e (id, given, n)',
 				  snowflake_migrate_internal.id_of('u.given', b.typelem), value)
-	FROM pg_type AS y JOIN pg_type AS b ON b.oid = coalesce(nullif(y.typbasetype, 0), y.oid)
-	WHERE y.oid = type
+	FROM snowflake_migrate_internal.base_type(type, -1) AS y JOIN pg_type AS b ON b.oid = y.base
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.elements_of(text, oid)
 	IS 'for snowflake_migrate.merge()''s own use: the elements of an array of ids';
