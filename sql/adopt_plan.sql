@@ -1,4 +1,8 @@
 -- snowflake_migrate.adopt_plan(): existing integer keys go over to snowflake ids while their tables are in use.
+-- Under a superuser's name that is the same wherever this runs.
+SELECT current_user AS first_user \gset
+CREATE ROLE plan_superuser SUPERUSER LOGIN;
+\c - plan_superuser
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 CREATE SCHEMA plan;
@@ -309,3 +313,5 @@ SET client_min_messages = error;
 DROP SCHEMA plan CASCADE;
 DROP OWNED BY plan_owner, plan_reader;
 DROP ROLE plan_owner, plan_reader;
+\c - :first_user
+DROP ROLE plan_superuser;
