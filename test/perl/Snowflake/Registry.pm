@@ -86,20 +86,21 @@ sub unsettled_for
 	return ceil($unsettled / 1e6);
 }
 
-# As the owner who knows that nothing is lost; he asks again where a server was asking just then.
+# As the owner who knows that nothing is lost.  He says it again where a server was asking just then; also where that could
+# not write meanwhile, which keeps a registry unsettled for a while.
 sub settle
 {
 	my ($self) = @_;
-	my ($status, $error);
 
 	wait_until(
-		'nobody holds what settles the registry',
+		'the registry is settled',
 		sub
 		{
-			($status, undef, $error) = $self->psql('postgres', 'SELECT snowflake_registry_settle()', on_error_die => 0);
-			return $status == 0 || $error !~ /canceling statement due to lock timeout/;
+			my ($status, undef, $error) = $self->psql('postgres', 'SELECT snowflake_registry_settle()', on_error_die => 0);
+
+			die "could not settle the registry: $error" if $status != 0 && $error !~ /canceling statement due to lock timeout/;
+			return $status == 0 && $self->unsettled_for == 0;
 		});
-	die "could not settle the registry: $error" if $status != 0;
 	return;
 }
 
