@@ -143,17 +143,17 @@ sub merge
 	$holder->query_safe('BEGIN; LOCK TABLE t.items IN SHARE MODE');
 
 	my $call = start_merge($name, $statement);
-	# So that a merge comes to its end on a slow machine too.
+	# So that a merge comes to its end on a slow machine too, where users come to less.
 	my $acts = 120;
 
 	for (;;)
 	{
-		if ($acts-- > 0) { act() }
+		if ($acts-- > 0 || $holder) { act() }
 		elsif (!grep { $_->{open} } @users) { usleep(10_000) }
 		# A transaction that is left open would hold the merge up.
 		else { end_transaction($_, 0) foreach @users }
 		$call->{run}->pump_nb if $call->{run}->pumpable;
-		if ($holder && ($committed > $before + 10 || $acts < 0))
+		if ($holder && $committed > $before + 10)
 		{
 			$holder->quit;
 			undef $holder;

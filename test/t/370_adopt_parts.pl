@@ -16,7 +16,6 @@ $server->append_conf('postgresql.conf', q{
 	max_connections = 10
 	max_wal_senders = 0
 	max_worker_processes = 2
-	max_locks_per_transaction = 40
 });
 $server->start;
 $server->safe_psql('postgres', q{
@@ -25,6 +24,9 @@ $server->safe_psql('postgres', q{
 	CREATE TABLE t1 (id serial PRIMARY KEY, note text UNIQUE);
 	INSERT INTO t1 VALUES (1, 'x');
 });
+# The extension takes more locks to be created than its functions need.
+$server->append_conf('postgresql.conf', 'max_locks_per_transaction = 40');
+$server->restart;
 $server->safe_psql('postgres', "CREATE TABLE t$_ (id serial PRIMARY KEY, note text UNIQUE, parent int REFERENCES t" . ($_ - 1) . "); INSERT INTO t$_ VALUES (1, 'x', 1)")
 	foreach 2 .. 40;
 
