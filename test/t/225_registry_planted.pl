@@ -129,7 +129,8 @@ my @planted = (
 	(map { [ "the greatest $_", 'read', returns(), row(%known, $_ => $max) ] } qw(clock max_forward_jump unsettled generation since granted_until)),
 	[ 'a long nonce', 'read', returns(), row(%known, holder => "repeat('a', 33)") ],
 	[ 'nothing', 'read', 'void', 'SELECT NULL::void', 'sql', qr/column "clock" does not exist/ ],
-	[ 'an error', 'read', returns(), q{BEGIN RAISE EXCEPTION '%', repeat('planted ', 1000000); END}, 'plpgsql', qr/^planted planted/ ],
+	# Eight megabytes: a slow machine does not come to their end in the time that the keeper gives it.
+	[ 'an error', 'read', returns(), q{BEGIN RAISE EXCEPTION '%', repeat('planted ', 1000000); END}, 'plpgsql', qr/^planted planted|in time$|statement timeout/ ],
 	[ 'an error of a server that stops', 'read', returns(), q{BEGIN RAISE EXCEPTION 'planted' USING ERRCODE = '57P01'; END}, 'plpgsql', qr/^planted/ ],
 	[ 'notices', 'read', returns(), q{BEGIN FOR i IN 1 .. 1000000 LOOP RAISE NOTICE '%', repeat('look', 1000); END LOOP; END}, 'plpgsql', $unread ],
 	[ 'a written claim without a row', 'write', 'SETOF boolean', 'SELECT true WHERE false' ],
@@ -143,9 +144,7 @@ foreach my $case (@planted)
 {
 	my ($name, $function, $returns, $body, $language, $problem) = @$case;
 	my $take_away = plant($function, $returns, $body, $language);
-	# A slow machine does not come to the end of what is planted in the time that the keeper gives it.
-	my $said = $problem // $unread;
-	my $why = qr/$said|in time$|statement timeout/;
+	my $why = $problem // $unread;
 
 	# Until it has to do without; and its own claim is not renewed by what it is told.
 	wait_until("$name: the keeper says what is wrong", sub { $server->stat('problem') =~ $why });
