@@ -95,6 +95,20 @@ SELECT * FROM errors();
 ALTER TABLE t.rooms DROP CONSTRAINT rooms_d_excl, ADD CONSTRAINT later EXCLUDE USING gist (d WITH &&) DEFERRABLE;
 SELECT * FROM errors();
 
+-- a row does not clash in one with the row whose place it takes, nor with one that gets another name
+SELECT forget();
+CREATE TABLE t.rooms (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT rooms_name UNIQUE, d int4range, EXCLUDE USING gist (d WITH &&));
+CREATE TABLE t.halls (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT halls_name UNIQUE, d int4range, level int, EXCLUDE USING gist (d WITH &&) WHERE (name !~ 'old$'));
+CREATE TABLE a.rooms (id int PRIMARY KEY, name text, d int4range); CREATE TABLE a.halls (id int PRIMARY KEY, name text, d int4range, level int);
+INSERT INTO t.rooms VALUES (1, 'r', '[1,5]'), (2, 'other', '[20,29]'); INSERT INTO a.rooms VALUES (1, 'r', '[4,6]'), (2, 's', '[7,8]'), (3, 'clash', '[20,21]');
+INSERT INTO t.halls VALUES (1, 'h', '[1,5]', 1), (2, 'i old', '[10,19]', 1), (3, 'i', '[30,39]', 1), (4, 'other', '[20,29]', 1);
+INSERT INTO a.halls VALUES (1, 'h', '[4,6]', 2), (2, 'j', '[10,19]', 2), (3, 'clash', '[20,21]', 2);
+SELECT snowflake_migrate.declare_policy('t.rooms', 'rooms_name', 'keep_source'), snowflake_migrate.declare_policy('t.halls', 'halls_name', 'suffix', ' old', precedence => 'level DESC');
+SELECT * FROM errors();
+UPDATE a.rooms SET d = '[9,9]' WHERE name = 'clash'; UPDATE a.halls SET d = '[9,9]' WHERE name = 'clash';
+CALL snowflake_migrate.merge('{a}', 't', node(), 1) \g /dev/null
+SELECT name, d FROM t.rooms ORDER BY name; SELECT name, d FROM t.halls ORDER BY name;
+
 -- the place of a row is taken, and ranks are numbered anew
 SELECT forget();
 CREATE TABLE t.ranks (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT rn UNIQUE, rating int, rank int);

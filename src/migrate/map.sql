@@ -288,10 +288,12 @@ COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int)
 
 /*
  * The constraints of one table that rows as they become may violate: CHECKs, exclusion constraints, partitions that
- * are missing.
+ * are missing.  violated is a condition on such a row.  In an exclusion constraint, a row does not clash with the one
+ * of the target that has its key: it is that row, or takes its place.
  */
 CREATE FUNCTION snowflake_migrate_internal.violations(
-	relation regclass,
+	run_ bigint,
+	no_ int,
 	OUT label name,
 	OUT violated text,
 	OUT problem text,
@@ -299,21 +301,27 @@ CREATE FUNCTION snowflake_migrate_internal.violations(
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'become', snowflake_migrate_internal.target_rows(run_, no_, false));
+	relation CONSTANT regclass := (names ->> 'oid')::oid;
 BEGIN
 	RETURN QUERY
 	SELECT k.label, format('(%s) IS FALSE', k.expression), 'rows as they become violate the CHECK',
 		'New ids are in order of time: without a declared time of creation of what the columns refer to, '
 			'they are in the order of the old ones. '
 			'Else change these rows in the source, or put a view that leaves them out in its place.'
-	FROM snowflake_migrate_internal.check_constraints(violations.relation) AS k
+	FROM snowflake_migrate_internal.check_constraints(relation) AS k
 	UNION ALL
 	SELECT c.conname,
 		snowflake_migrate_internal.fill($query$
-				EXISTS (SELECT FROM (SELECT {values} FROM {target} AS {"name"} WHERE {indexed}) AS t WHERE {same})
+				EXISTS (
+					SELECT FROM (SELECT {values} FROM ({become}) AS {"name"} WHERE {indexed}) AS t
+					WHERE {same}{and_another})
 				AND ({indexed})
-			$query$, jsonb_build_object(
-				'target', snowflake_migrate_internal.only(r.oid),
-				'name', r.relname,
+			$query$, names || jsonb_build_object(
+				'and_another', CASE names ->> 'kind' WHEN 'none' THEN '' ELSE snowflake_migrate_internal.fill(
+					' AND NOT (({t."merge k#"}) = ({"merge n#"}))', names) END,
 				/* One that a partition has for itself is about the rows that get there. */
 				'indexed', coalesce(nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
 					CASE WHEN i.indrelid <> r.oid
@@ -321,7 +329,9 @@ BEGIN
 					''), 'true'),
 				'values', (SELECT string_agg(format('%s AS "merge e%s"',
 									snowflake_migrate_internal.index_expression(c.conindid, n), n), ', ')
-						   FROM generate_subscripts(c.conexclop, 1) AS n),
+						   FROM generate_subscripts(c.conexclop, 1) AS n)
+					|| CASE names ->> 'kind' WHEN 'none' THEN ''
+						ELSE ', ' || snowflake_migrate_internal.fill('{@ AS "merge k#"}', names) END,
 				'same', (SELECT string_agg(
 							snowflake_migrate_internal.compared(o.operator, format('t."merge e%s"', o.n),
 								snowflake_migrate_internal.index_expression(c.conindid, o.n::int)), ' AND ')
@@ -332,18 +342,18 @@ BEGIN
 		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(r.oid) AS o (oid)
 		JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND (o.oid = r.oid OR c.conparentid = 0)
 		JOIN pg_index AS i ON i.indexrelid = c.conindid
-	WHERE r.oid = violations.relation
+	WHERE r.oid = relation
 	UNION ALL
 	SELECT NULL,
 		coalesce('(' || string_agg('(' || coalesce(pg_get_partition_constraintdef(l.relid), 'true') || ')', ' OR ')
 				 || ') IS NOT TRUE', 'true'),
 		'no partition takes the rows', 'Create the partitions that are missing, or a default one.'
 	FROM pg_class AS c LEFT JOIN pg_partition_tree(c.oid) AS l ON l.isleaf AND l.relid <> c.oid
-	WHERE c.oid = violations.relation AND c.relkind = 'p'
+	WHERE c.oid = relation AND c.relkind = 'p'
 	GROUP BY c.oid;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.violations(regclass)
+COMMENT ON FUNCTION snowflake_migrate_internal.violations(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: what rows as they become may violate';
 
 /* The target's rows in which policies change something, as a further part of all_rows(); null: there are none. */
@@ -353,6 +363,9 @@ AS $$
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.target_change_names(run_, no_);
 BEGIN
+	IF names IS NULL THEN
+		RETURN NULL;
+	END IF;
 	RETURN snowflake_migrate_internal.fill($query$
 			UNION ALL
 			SELECT 0, t.* FROM ({rows}) AS t
@@ -378,8 +391,11 @@ DECLARE
 	con record;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
-	names := snowflake_migrate_internal.names(run_, no_)
-		|| jsonb_build_object('become', snowflake_migrate_internal.rows_to_come(run_, no_));
+	/* What is copied is in the target; rows of the target that change are looked at as well. */
+	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'become', snowflake_migrate_internal.rows_to_come(run_, no_)
+			|| coalesce(snowflake_migrate_internal.changed_target_rows(run_, no_), ''),
+		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'', ''t'')' END);
 	IF (SELECT count(*) > 1 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, plan.relation::text, c.conname,
 				'rows of different sources that clash in an exclusion constraint are not looked for', NULL, NULL,
@@ -393,13 +409,7 @@ BEGIN
 			'Drop the constraint, and add it as NOT DEFERRABLE.')
 		FROM snowflake_migrate_internal.deferrable_constraints(plan.relation) AS c
 		WHERE c.contype = 'x' AND has_parameter_privilege('session_replication_role', 'SET');
-	FOR con IN SELECT v.* FROM snowflake_migrate_internal.violations(plan.relation) AS v LOOP
-		/* Rows of the target that change are looked at as well, but would clash with themselves. */
-		names := names || jsonb_build_object(
-			'become', snowflake_migrate_internal.all_rows(run_, no_)
-				|| CASE WHEN con.violated NOT LIKE '%IS FALSE' THEN ''
-					ELSE coalesce(snowflake_migrate_internal.changed_target_rows(run_, no_), '') END,
-			'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'', ''t'')' END);
+	FOR con IN SELECT v.* FROM snowflake_migrate_internal.violations(run_, no_) AS v LOOP
 		PERFORM snowflake_migrate_internal.report_rows(names,
 			snowflake_migrate_internal.fill($query$
 				SELECT q.*, row_number() OVER (PARTITION BY q.source ORDER BY q.example)

@@ -130,4 +130,41 @@ my $behind = join ',', map { "'$_'" } @behind;
 	is(sql($name, 'SELECT count(*) FROM snowflake_migrate.runs'), 0, 'nothing has begun');
 }
 
+# What is copied does not clash in an exclusion constraint with itself, nor a row with the one whose place it takes.
+{
+	my $rooms = 'rooms (id bigserial PRIMARY KEY, name text NOT NULL CONSTRAINT %1$s_name UNIQUE, code text CONSTRAINT %1$s_code UNIQUE,
+		mark text, d int4range, CONSTRAINT %1$s_d EXCLUDE USING gist (d WITH &&))';
+	my $name = database('rooms', (map { "CREATE TABLE $_." . sprintf($rooms, $_) } qw(t s)),
+		q{SELECT snowflake_migrate.adopt('{t.rooms}')},
+		q{SELECT snowflake_migrate.declare_policy('t.rooms', 't_name', 'suffix', '_{source}')},
+		q{SELECT snowflake_migrate.declare_policy('t.rooms', 't_code', 'keep_source')},
+		q{INSERT INTO t.rooms (name, code, mark, d) VALUES ('lobby', 'c15', 't1', '[152,153]')},
+		q{INSERT INTO s.rooms (name, code, mark, d) SELECT 'r' || i, 'c' || i, 's' || i, int4range(10 * i, 10 * i + 5) FROM generate_series(1, 20) AS i},
+		'CREATE TRIGGER stop BEFORE INSERT ON t.rooms FOR EACH ROW EXECUTE FUNCTION watch.stop()', 'ALTER TABLE t.rooms ENABLE ALWAYS TRIGGER stop');
+	my $holder = hold($name, 's14');
+	my $call = start_merge($name, call_sql('s', 106, 10));
+
+	wait_until($call, $stopped, 'rooms: the merge is stopped in its second batch');
+	is(sql($name, 'SELECT count(*) FROM t.rooms'), 11, 'rooms: the first is copied');
+	sql($name, q{INSERT INTO t.rooms (name, mark, d) VALUES ('r12', 'x1', '[1000,1000]')});
+	$holder->quit;
+	finish_merge($call, 'rooms');
+	is(sql($name, $verify), '', 'rooms: it is verified');
+	is(sql($name, q{SELECT string_agg(concat_ws(' ', mark, name, d), ', ' ORDER BY mark) FROM t.rooms WHERE mark IN ('x1', 's12', 's15', 't1')}),
+		's12 r12_s [120,125), s15 r15 [150,155), x1 r12 [1000,1001)', 'rooms: one gets a suffix, another takes the place of the target\'s');
+
+	# What clashes all the same is refused, and goes on when it is gone.
+	sql($name, 'CALL snowflake_migrate.rollback(' . run_of($name) . ', force => true)');
+	$holder = hold($name, 's14');
+	$call = start_merge($name, call_sql('s', 107, 10));
+	wait_until($call, $stopped, 'rooms: another merge is stopped in its second batch');
+	sql($name, q{INSERT INTO t.rooms (name, mark, d) VALUES ('x2', 'x2', '[181,181]')});
+	$holder->quit;
+	$call->{run}->finish;
+	like($call->{err}, qr/cannot go on.*t_d: rows clash with the target's in the exclusion constraint \(1\) for example 18:/s, 'rooms: a row that clashes is named');
+	sql($name, q{DELETE FROM t.rooms WHERE mark = 'x2'});
+	finish_merge(start_merge($name, call_sql('s', 107, 10)), 'rooms, once more');
+	is(sql($name, $verify), '', 'rooms: it is verified once more');
+}
+
 done_testing();
