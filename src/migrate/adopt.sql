@@ -706,6 +706,9 @@ DECLARE
 	total pg_catalog.int4;
 	first pg_catalog.int4 := 1;
 BEGIN
+	/* As adopt() wants it. */
+	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 	IF relations IS NULL OR recreate_views IS NULL OR part_size IS NULL OR part_size < 1 THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
@@ -727,6 +730,7 @@ BEGIN
 		RAISE NOTICE '% of % keys are adopted', least(first + part_size - 1, total), total;
 		first := first + part_size;
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	END LOOP;
 END
 $$;

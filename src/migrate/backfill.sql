@@ -240,8 +240,11 @@ AS $$
 BEGIN
 	/* An error in a transaction block: before the registry is asked, which no rollback takes back. */
 	COMMIT;
+	/* What was committed while it waited for its lock is seen. */
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	PERFORM snowflake_migrate_internal.begin_backfill(relation, id_column, created_column, node);
 	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	rows := snowflake_migrate_internal.fill_ids(relation, id_column, created_column, node);
 	COMMIT;
 END

@@ -628,14 +628,18 @@ BEGIN
 		AND snowflake_migrate_internal.drop_indexes(run)
 	LOOP
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	END LOOP;
 	COMMIT;
+	/* Who waits sees what workers commit. */
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	PERFORM snowflake_migrate_internal.lead(run, jobs, state);
 	rows_before := snowflake_migrate_internal.rows_copied(run);
 	WHILE snowflake_migrate_internal.wait_for_workers(1000) OPERATOR(pg_catalog.>) 0 LOOP
 		PERFORM snowflake_migrate_internal.tell_progress(run, state, since, rows_before);
 	END LOOP;
 	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 END
 $$;
 COMMENT ON PROCEDURE snowflake_migrate_internal.work_together(bigint, int, text)

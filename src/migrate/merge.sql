@@ -748,6 +748,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.begin_proof(run);
 	IF jobs OPERATOR(pg_catalog.>) 1 THEN
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		CALL snowflake_migrate_internal.work_together(run, jobs, 'verifying');
 		PERFORM snowflake_migrate_internal.begin(run, ARRAY['verifying']);
 	END IF;

@@ -780,8 +780,10 @@ BEGIN
 	/* Without its indexes, a run that was not finished would take long, and not see what clashes. */
 	PERFORM snowflake_migrate_internal.begin(run, states);
 	PERFORM snowflake_migrate_internal.retry_indexes(run);
+	/* A batch sees what was committed before each of its statements. */
 	WHILE snowflake_migrate_internal.build_indexes(run) LOOP
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		PERFORM snowflake_migrate_internal.begin(run, states);
 	END LOOP;
 	PERFORM snowflake_migrate_internal.refuse_unbuilt(run, true);
@@ -789,10 +791,12 @@ BEGIN
 	PERFORM snowflake_migrate_internal.retry_indexes(run);
 	PERFORM snowflake_migrate_internal.rollback_start(run, force IS TRUE);
 	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	LOOP
 		PERFORM snowflake_migrate_internal.begin(run, ARRAY['rolling back']);
 		more := snowflake_migrate_internal.rollback_step(run);
 		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		EXIT WHEN NOT more;
 	END LOOP;
 END
