@@ -94,8 +94,7 @@ struct Launched
 {
 	dsm_segment *segment;
 	Crew	   *crew;
-	MemoryContext memory;
-	int			count;			/* of handles */
+	int			count;			/* of handles, in the transaction's memory */
 	BackgroundWorkerHandle *handles[max_jobs];
 	bool		is_ended[max_jobs];
 };
@@ -155,7 +154,6 @@ end_workers()
 	for (int i = 0; i < launched.count; i++)
 		(void) WaitForBackgroundWorkerShutdown(launched.handles[i]);
 	dsm_detach(launched.segment);
-	MemoryContextDelete(launched.memory);
 	launched = {};
 }
 
@@ -215,7 +213,6 @@ make_crew(int64 run, int count, const char *settings)
 
 	if (segment == nullptr)
 		return false;
-	dsm_pin_mapping(segment);
 
 	Crew	   *crew = new (dsm_segment_address(segment)) Crew{};
 	const Oid	role = GetUserId();
@@ -230,9 +227,10 @@ make_crew(int64 run, int count, const char *settings)
 		new (&crew->workers[i]) Worker{};
 	memcpy(settings_of(crew), settings, length);
 
+	/* From here on, nothing fails before the end of the transaction knows of it. */
+	dsm_pin_mapping(segment);
 	launched.segment = segment;
 	launched.crew = crew;
-	launched.memory = AllocSetContextCreate(TopMemoryContext, "workers of a merge", ALLOCSET_SMALL_SIZES);
 	return true;
 }
 
@@ -254,7 +252,7 @@ start_worker(int n)
 	memcpy(worker.bgw_extra, &n, sizeof(n));
 	worker.bgw_notify_pid = MyProcPid;
 
-	MemoryContext old_context = MemoryContextSwitchTo(launched.memory);
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 	const bool	is_started = RegisterDynamicBackgroundWorker(&worker, &launched.handles[n]);
 
 	MemoryContextSwitchTo(old_context);
