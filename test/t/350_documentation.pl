@@ -289,6 +289,12 @@ my %setups = (
 		return [ $servers{pgedge}, 'shop' ];
 	},
 	left_out => sub { return theirs('left_out') },
+	mask => sub {
+		my ($place) = @_;
+
+		$place->[0]->safe_psql($place->[1], 'CREATE ROLE stranger');
+		return $place;
+	},
 	letters_deleted => sub {
 		return database($main, 'game', q{DELETE FROM mail WHERE subject LIKE 'You are called %'});
 	},
@@ -303,6 +309,15 @@ my %afterwards = (
 		$servers{pgedge}->safe_psql('left_out', 'BEGIN; ALTER EXTENSION snowflake DROP FUNCTION snowflake.nextval(regclass);
 			ALTER EXTENSION snowflake DROP SEQUENCE snowflake.id_seq; DROP EXTENSION snowflake; COMMIT');
 		return writes('left_out');
+	},
+	mask => sub {
+		foreach my $call ('public_id(1)', "private_id('order_2WuKf9bWXGj')")
+		{
+			my ($status, undef, $err) = run_sql($main, 'page_getting_started', "SET ROLE stranger; SELECT $call");
+
+			isnt($status, 0, "doc/getting-started.md: another role does not execute $call");
+			like($err, qr/permission denied for function/, '... for want of the right');
+		}
 	},
 	support => sub {
 		is($main->safe_psql('game', 'SET ROLE support; SELECT count(*) > 0 FROM snowflake_migrate.map WHERE run = 5'),
