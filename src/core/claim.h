@@ -136,6 +136,22 @@ struct Grant
 	int64_t		told_until_us;
 };
 
+/* What was lost, and how far ids went under it: a registry that was restored may know less, and is to be told. */
+struct LostGrant
+{
+	Grant		grant;
+	bool		is_refusal_told;	/* the log knows that the registry refuses to be told */
+};
+
+/* Of several numbers, each once, the one that was lost first in front. */
+struct LostGrants
+{
+	static constexpr int room = 4;
+
+	int			count;
+	LostGrant	each[room];
+};
+
 enum class Verdict
 {
 	write,						/* the next claim may be written */

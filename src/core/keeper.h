@@ -15,7 +15,8 @@
  *	  issued; then the registry is told, or another number is asked for.
  *	- A keeper whose number was given to another tells the registry how far its ids
  *	  went (it asserts them), and asks for a claim anew.  A registry that refuses to be
- *	  told is told again later: that keeps nobody from a claim.
+ *	  told is told again later: that keeps nobody from a claim.  Meanwhile the next
+ *	  number may be lost as well; each is told, by the next keeper where this one ends.
  *	- A claim counts as alive from the moment at which its renewal was begun, not from
  *	  that of the answer.
  *
@@ -96,6 +97,7 @@ struct Trouble
  * publish(grant)			lets backends use what the registry has confirmed; the next keeper of this server finds it
  * remember(grant)			keeps for the next keeper what is held and was asked for; only where a grant is published
  * withdraw()				no backend takes a claim from the grant any more; the next keeper knows that
+ * keep_lost(lost)			keeps for the next keeper what the registry is still to be told of
  * revoke()					ends the generator's claim: nothing is issued under it any more.  Returns the end of the
  *							last tick that was, Unix time; 0 where there is none
  * extend(until_us)			lets the generator's claim go on up to there
@@ -108,7 +110,7 @@ struct Trouble
 template <typename E>
 concept KeeperEnvironment = requires(E e, uint64_t node, uint64_t *chosen, Claim *claim, RegistryTime *registry,
 									 Problem *problem, const ListedClaim **claims, int64_t *count, const Grant &grant,
-									 const Claim &known, const Trouble &trouble)
+									 const LostGrants &lost, const Claim &known, const Trouble &trouble)
 {
 	{ e.boot_us() } -> std::same_as<int64_t>;
 	{ e.clock_us() } -> std::same_as<int64_t>;
@@ -127,6 +129,7 @@ concept KeeperEnvironment = requires(E e, uint64_t node, uint64_t *chosen, Claim
 	e.publish(grant);
 	e.remember(grant);
 	e.withdraw();
+	e.keep_lost(lost);
 	{ e.revoke() } -> std::same_as<int64_t>;
 	e.extend(int64_t{});
 	e.show(ClaimState::held, grant, trouble);
@@ -145,16 +148,17 @@ public:
 
 	/*
 	 * Begins, or goes on after a keeper that has ended: with the grant that was
-	 * published last, and whether it still is.
+	 * published last, whether it still is, and what that keeper was still to tell.
 	 */
-	void begin(const Holder &me, ClaimState state, const Grant &grant, bool is_claimed) noexcept
+	void begin(const Holder &me, ClaimState state, const Grant &grant, bool is_claimed, const LostGrants &lost) noexcept
 	{
 		me_ = me;
 		state_ = state;
 		grant_ = with_own_past(grant);
 		is_claimed_ = is_claimed;
 		alive_until_us_ = 0;
-		is_assertion_due_ = is_grant_pending_ = is_connected_ = false;
+		lost_ = lost;
+		is_grant_pending_ = is_connected_ = false;
 		next_turn_us_ = pause_us_ = 0;
 	}
 
@@ -216,7 +220,7 @@ public:
 		const bool	is_pending = !is_claimed_ && is_grant_pending_;
 		const bool	has_claim = is_claimed_ || is_pending;
 
-		if (!has_claim && !is_assertion_due_)
+		if (!has_claim && !is_assertion_due())
 			return;
 
 		const int64_t issued_until_us = take_back();
@@ -226,7 +230,7 @@ public:
 			/* The connection may have been lost without notice, and the registry restored. */
 			if (!is_connected_ && !connect_to_release())
 				return;
-			if (is_assertion_due_ && !assert_lost_grant())
+			if (!assert_lost_grants())
 				continue;
 			if (!has_claim || try_to_release(is_pending, issued_until_us))
 				return;
@@ -243,7 +247,7 @@ public:
 	}
 	bool is_assertion_due() const noexcept
 	{
-		return is_assertion_due_;
+		return lost_.count > 0;
 	}
 	const Grant &grant() const noexcept
 	{
@@ -277,7 +281,7 @@ private:
 		if (!is_connected_ && !env_.connect(&problem))
 			return fail(problem);
 		is_connected_ = true;
-		if (is_assertion_due_ && !assert_lost_grant())
+		if (!assert_lost_grants())
 			return retry_pause();
 		return is_claimed_ ? renew() : claim();
 	}
@@ -531,7 +535,7 @@ private:
 		if (!decide_release(known, me_, issued_until_us, grant_, &next))
 		{
 			lose(known, issued_until_us);
-			(void) assert_lost_grant();
+			(void) assert_lost_grants();
 			return true;
 		}
 		switch (env_.write(Form::release, known, next, &problem))
@@ -557,16 +561,44 @@ private:
 	{
 		Claim		next;
 
-		if (!is_assertion_due_ && decide_assertion(known, grant_, &next))
+		if (decide_assertion(known, grant_, &next))
 			begin_assertion(grant_);
 	}
 
-	/* From the next turn on, the registry is told how far ids were or may be made under this grant. */
+	/*
+	 * From the next turn on, the registry is told how far ids were or may be made under this grant.  Where there is no
+	 * room, what went least far is forgotten: the clocks of others will have passed that first.
+	 */
 	void begin_assertion(const Grant &grant) noexcept
 	{
-		lost_grant_ = grant;
-		is_assertion_due_ = true;
-		is_refusal_told_ = false;
+		LostGrant  *const end = lost_.each + lost_.count;
+		LostGrant  *known = std::find_if(lost_.each, end, [&grant] (const LostGrant &lost) {
+			return lost.grant.node == grant.node;
+		});
+
+		if (known != end)
+		{
+			known->grant.generation = std::max(known->grant.generation, grant.generation);
+			if (known->grant.granted_until_us >= grant.granted_until_us)
+				return;
+			known->grant.granted_until_us = grant.granted_until_us;
+			known->is_refusal_told = false;
+		}
+		else
+		{
+			if (lost_.count == LostGrants::room)
+				forget_lost(std::min_element(lost_.each, end, [] (const LostGrant &one, const LostGrant &other) {
+					return one.grant.granted_until_us < other.grant.granted_until_us;
+				}));
+			lost_.each[lost_.count++] = {grant, false};
+		}
+		env_.keep_lost(lost_);
+	}
+
+	void forget_lost(LostGrant *lost) noexcept
+	{
+		std::copy(lost + 1, lost_.each + lost_.count, lost);
+		lost_.count--;
 	}
 
 	/* The registry has given the number to another, or to nobody. */
@@ -576,12 +608,32 @@ private:
 		env_.lost(grant_, known);
 	}
 
+	/* Tells the registry of all that was lost.  False where it can't be spoken to. */
+	bool assert_lost_grants() noexcept
+	{
+		for (int i = 0; i < lost_.count;)
+		{
+			bool		is_due = true;
+
+			if (!assert_lost_grant(&lost_.each[i], &is_due))
+				return false;
+			if (is_due)
+			{
+				i++;
+				continue;
+			}
+			forget_lost(&lost_.each[i]);
+			env_.keep_lost(lost_);
+		}
+		return true;
+	}
+
 	/*
 	 * Tells the registry how far ids were made under what was lost: a registry that
 	 * was restored may know less.  It may refuse to be told while another holds the
 	 * number, and is then told later.  False where it can't be spoken to.
 	 */
-	bool assert_lost_grant() noexcept
+	bool assert_lost_grant(LostGrant *lost, bool *is_due) noexcept
 	{
 		for (int i = 0; i < tries_per_turn; i++)
 		{
@@ -590,10 +642,10 @@ private:
 			Claim		next;
 			RegistryTime registry;
 
-			if (!read(lost_grant_.node, &known, &registry))
+			if (!read(lost->grant.node, &known, &registry))
 				return false;
-			is_assertion_due_ = decide_assertion(known, lost_grant_, &next);
-			if (!is_assertion_due_)
+			*is_due = decide_assertion(known, lost->grant, &next);
+			if (!*is_due)
 				return true;
 			switch (env_.write(Form::assertion, known, next, &problem))
 			{
@@ -604,9 +656,10 @@ private:
 					/* Later: whoever is in the way keeps nobody from another claim. */
 					return true;
 				case Written::refused:
-					if (!is_refusal_told_)
-						env_.assertion_refused(lost_grant_, problem);
-					is_refusal_told_ = true;
+					if (!lost->is_refusal_told)
+						env_.assertion_refused(lost->grant, problem);
+					lost->is_refusal_told = true;
+					env_.keep_lost(lost_);
 					return true;
 				case Written::done:
 				case Written::changed:
@@ -756,10 +809,8 @@ private:
 	Grant		grant_{};
 	int64_t		alive_until_us_ = 0;	/* CLOCK_BOOTTIME: until then the registry counts us as alive at least */
 
-	/* A grant that was lost, and that the registry may know too little of: it is told before another is asked for. */
-	bool		is_assertion_due_ = false;
-	bool		is_refusal_told_ = false;
-	Grant		lost_grant_{};
+	/* What was lost, and the registry may know too little of: it is told before another number is asked for. */
+	LostGrants	lost_{};
 
 	/* A grant that may have been made, though the answer is missing. */
 	bool		is_grant_pending_ = false;

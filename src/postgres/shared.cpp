@@ -33,6 +33,7 @@ struct KeptGrant
 	char		nonce[nonce_digits + 1];
 	bool		is_usable;
 	Grant		grant;
+	LostGrants	lost;
 	uint32		checksum;		/* of what is before it */
 };
 
@@ -57,6 +58,7 @@ keep(const RegistryGrant &grant)
 	memcpy(record.nonce, grant.nonce, sizeof(record.nonce));
 	record.is_usable = grant.is_usable;
 	record.grant = grant.grant;
+	record.lost = grant.lost;
 	record.checksum = checksum_of(record);
 	memcpy(static_cast<void *>(kept), &record, sizeof(record));
 }
@@ -93,6 +95,7 @@ initialize(Shared *fresh)
 	memcpy(fresh->registry.nonce, kept->nonce, sizeof(kept->nonce));
 	fresh->registry.is_usable = kept->is_usable;
 	fresh->registry.grant = kept->grant;
+	fresh->registry.lost = kept->lost;
 	if (kept->is_usable)
 		fresh->registry.state = ClaimState::held;
 }

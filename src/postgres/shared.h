@@ -56,6 +56,9 @@ struct RegistryGrant
 	bool		is_usable;
 	Grant		grant;
 
+	/* What the registry is still to be told of */
+	LostGrants	lost;
+
 	/* What keeps the registry from granting (more), for an error; empty: nothing that the keeper knows of. */
 	char		problem[512];
 };

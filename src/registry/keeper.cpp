@@ -427,6 +427,11 @@ public:
 		});
 	}
 
+	void keep_lost(const LostGrants &lost) noexcept
+	{
+		change_grant([&lost] (RegistryGrant *shown) { shown->lost = lost; });
+	}
+
 	int64_t revoke() noexcept
 	{
 		return server_generator().revoke();
@@ -592,7 +597,7 @@ begin()
 	context.time_left = time_left;
 	context.pass_over = pass_over;
 	context.tell_open = tell_open;
-	keeper.begin(context.me, left.state, left.grant, left.is_usable);
+	keeper.begin(context.me, left.state, left.grant, left.is_usable, left.lost);
 }
 
 void

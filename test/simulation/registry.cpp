@@ -499,6 +499,7 @@ public:
 	void		publish(const Grant &grant) noexcept;
 	void		remember(const Grant &grant) noexcept;
 	void		withdraw() noexcept;
+	void		keep_lost(const LostGrants &lost) noexcept;
 	int64_t		revoke() noexcept;
 	void		extend(int64_t granted_until_us) noexcept;
 	void		show(ClaimState state, const Grant &grant, const Trouble &trouble) noexcept;
@@ -522,6 +523,7 @@ struct Kept
 	bool		is_whole;
 	bool		is_usable;
 	Grant		grant;
+	LostGrants	lost;
 };
 
 struct Server
@@ -560,6 +562,7 @@ struct Server
 	/* In shared memory: what the registry has granted, as the backends see it, and what they ask for. */
 	bool		is_usable;
 	Grant		shown;
+	LostGrants	lost;
 	bool		has_problem;
 	int64_t		demanded_until_us;
 
@@ -585,8 +588,10 @@ struct Server
 	bool		is_released;
 
 	/* The truth. */
+	static constexpr int max_lost = 16;
 	int			episode;				/* that is held, or none */
-	int			lost_episode;			/* that is to be asserted, or none */
+	int			lost_episodes[max_lost];	/* that are to be asserted */
+	int			lost_count;
 
 	int64_t wall_ns() const noexcept
 	{
@@ -799,10 +804,22 @@ confirm(const Server &server, const Grant &grant) noexcept
 void
 excuse_out_of_bounds(int episode) noexcept
 {
-	if (episode == none || !registry.is_out_of_bounds)
-		return;
 	coverage.out_of_bounds += !episodes[episode].is_excused;
 	excuse(episodes[episode]);
+}
+
+void
+excuse_out_of_bounds(const Server &server, Form form, uint64_t node) noexcept
+{
+	if (!registry.is_out_of_bounds)
+		return;
+	if (form != Form::assertion && server.episode != none)
+		excuse_out_of_bounds(server.episode);
+	for (int i = 0; form == Form::assertion && i < server.lost_count; i++)
+	{
+		if (episodes[server.lost_episodes[i]].node == node)
+			excuse_out_of_bounds(server.lost_episodes[i]);
+	}
 }
 
 /* The registry that the server has spoken to knows how far this holding went. */
@@ -819,10 +836,21 @@ set_told(const Server &server, int episode) noexcept
 void
 see_assertion(Server &server) noexcept
 {
-	if (server.keeper->is_assertion_due())
-		return;
-	set_told(server, server.lost_episode);
-	server.lost_episode = none;
+	const LostGrants &lost = server.lost;
+	int			count = 0;
+
+	for (int i = 0; i < server.lost_count; i++)
+	{
+		const int	episode = server.lost_episodes[i];
+
+		if (std::any_of(lost.each, lost.each + lost.count, [episode] (const LostGrant &one) {
+				return one.grant.node == episodes[episode].node;
+			}))
+			server.lost_episodes[count++] = episode;
+		else
+			set_told(server, episode);
+	}
+	server.lost_count = count;
 }
 
 /*
@@ -936,7 +964,7 @@ KeeperWorld::write(Form form, const Claim &before, const Claim &next, Problem *)
 	coverage.unanswered += written == Written::unknown;
 	coverage.releases += form == Form::release && written == Written::done;
 	if (written == Written::refused)
-		excuse_out_of_bounds(form == Form::assertion ? server_->lost_episode : server_->episode);
+		excuse_out_of_bounds(*server_, form, next.node);
 
 	const bool	is_to_be_repeated = written == Written::changed || written == Written::busy;
 
@@ -1022,6 +1050,8 @@ KeeperWorld::share(const Grant &grant, bool is_usable) noexcept
 	server_->kept.is_usable = server_->is_usable;
 	step();
 	server_->kept.grant = server_->shown;
+	step();
+	server_->kept.lost = server_->lost;
 	server_->kept.is_whole = true;
 	environment.unlock();
 }
@@ -1064,6 +1094,13 @@ KeeperWorld::withdraw() noexcept
 	share(server_->shown, false);
 }
 
+void
+KeeperWorld::keep_lost(const LostGrants &lost) noexcept
+{
+	server_->lost = lost;
+	share(server_->shown, server_->is_usable);
+}
+
 int64_t
 KeeperWorld::revoke() noexcept
 {
@@ -1100,7 +1137,7 @@ KeeperWorld::show(ClaimState state, const Grant &, const Trouble &trouble) noexc
 		trace("server %d is refused: verdict %d", server_->number, static_cast<int>(trouble.verdict));
 }
 
-/* The keeper has this to tell the registry now; what it had before it forgets. */
+/* The keeper has this to tell the registry, beside what it had before. */
 void
 KeeperWorld::lost(const Grant &grant, const Claim &claim) noexcept
 {
@@ -1108,9 +1145,12 @@ KeeperWorld::lost(const Grant &grant, const Claim &claim) noexcept
 	coverage.losses++;
 	check(!claim.holder.is(server_->me) || registry.epoch > 0,
 		  "server %d loses what nobody else was granted", server_->number);
-	if (server_->lost_episode != none)
-		end_episode(episodes[server_->lost_episode]);
-	server_->lost_episode = server_->episode;
+	if (server_->episode != none)
+	{
+		if (server_->lost_count == Server::max_lost)
+			abort();
+		server_->lost_episodes[server_->lost_count++] = server_->episode;
+	}
 	server_->episode = none;
 	server_->has_problem = true;
 }
@@ -1131,7 +1171,8 @@ stop(Server &server) noexcept
 	if (server.is_unheard)
 		return;
 	set_told(server, server.episode);
-	set_told(server, server.lost_episode);
+	for (int i = 0; i < server.lost_count; i++)
+		set_told(server, server.lost_episodes[i]);
 }
 
 void
@@ -1279,17 +1320,15 @@ begin_processes(Server &server) noexcept
 void
 begin_keeper(Server &server) noexcept
 {
-	if (server.lost_episode != none)
-		end_episode(episodes[server.lost_episode]);
+	see_assertion(server);
 	if (!server.is_usable && server.episode != none)
 		end_episode(episodes[server.episode]);
-	server.lost_episode = none;
 	if (!server.is_usable)
 		server.episode = none;
 	server.keeper_world.emplace(&server);
 	server.keeper.emplace(*server.keeper_world);
 	server.keeper->begin(server.me, server.is_usable ? ClaimState::held : ClaimState::none, server.shown,
-						 server.is_usable);
+						 server.is_usable, server.lost);
 }
 
 void
@@ -1305,10 +1344,12 @@ begin_life(Server &server) noexcept
 	server.is_usable = server.has_problem = false;
 	server.demanded_until_us = 0;
 	server.shown = {};
-	server.kept = {true, false, {}};
+	server.lost = {};
+	server.kept = {true, false, {}, {}};
 	server.is_stopping = server.is_releasing = server.is_released = false;
 	server.keeper_clock_us = 1;
-	server.episode = server.lost_episode = none;
+	server.episode = none;
+	server.lost_count = 0;
 	memset(&server.me, 0, sizeof(server.me));
 	snprintf(server.me.nonce, sizeof(server.me.nonce), "server-%d-life-%d", server.number, server.life);
 	begin_processes(server);
@@ -1331,12 +1372,12 @@ void
 end_life(Server &server) noexcept
 {
 	end_processes(server);
-	for (int episode : {server.episode, server.lost_episode})
-	{
-		if (episode != none)
-			end_episode(episodes[episode]);
-	}
-	server.episode = server.lost_episode = none;
+	if (server.episode != none)
+		end_episode(episodes[server.episode]);
+	for (int i = 0; i < server.lost_count; i++)
+		end_episode(episodes[server.lost_episodes[i]]);
+	server.episode = none;
+	server.lost_count = 0;
 	server.is_up = false;
 }
 
@@ -1367,6 +1408,7 @@ crash_processes(Server &server) noexcept
 	server.demanded_until_us = 0;
 	server.is_usable = server.kept.is_usable;
 	server.shown = server.kept.grant;
+	server.lost = server.kept.lost;
 	begin_processes(server);
 	begin_keeper(server);
 }
@@ -1450,8 +1492,10 @@ try_to_settle() noexcept
 		return;
 	for (Server &server : servers)
 	{
-		for (int i : {server.episode, server.lost_episode})
+		for (int number = -1; number < server.lost_count; number++)
 		{
+			const int	i = number < 0 ? server.episode : server.lost_episodes[number];
+
 			if (i == none || episodes[i].is_excused || (i == server.episode && episodes[i].epoch == registry.epoch))
 				continue;
 			if (!server.is_late || is_settling)
@@ -1760,7 +1804,8 @@ begin_server(Server &server, int64_t wanted_node) noexcept
 
 	server.is_up = false;
 	server.life = 0;
-	server.episode = server.lost_episode = none;
+	server.episode = none;
+	server.lost_count = 0;
 	server.wanted_node = wanted_node;
 	server.window_us = random.between(2, 20) * us_per_ms;
 	server.offset_ns = right_ns +

@@ -49,9 +49,11 @@ struct World
 	int64_t		demanded = 0;
 	int64_t		window_now = window;
 	bool		is_automatic = false;
+	uint64_t	highest_now = highest_node;
 	std::vector<std::string> done;
 	Grant		published{};
 	bool		is_usable = false;
+	LostGrants	lost_grants{};
 	int64_t		extended = 0;
 
 	/* What was shown last */
@@ -107,7 +109,7 @@ struct World
 	}
 	uint64_t max_node() noexcept
 	{
-		return highest_node;
+		return highest_now;
 	}
 
 	bool connect(Problem *) noexcept
@@ -178,6 +180,10 @@ struct World
 		done.push_back("withdraw");
 		is_usable = false;
 	}
+	void keep_lost(const LostGrants &lost) noexcept
+	{
+		lost_grants = lost;
+	}
 	int64_t revoke() noexcept
 	{
 		done.push_back("revoke");
@@ -212,7 +218,13 @@ struct Keeping : testing::Test
 
 	Keeping()
 	{
-		keeper.begin(me, ClaimState::none, {}, false);
+		keeper.begin(me, ClaimState::none, {}, false, {});
+	}
+
+	/* Another keeper goes on with what this one has left. */
+	void begin_again()
+	{
+		keeper.begin(me, world.state, world.published, world.is_usable, world.lost_grants);
 	}
 
 	/* What a turn did, in order. */
@@ -448,11 +460,10 @@ TEST_F(Keeping, remembers_what_it_asks_for_before_it_asks)
 	EXPECT_EQ(next_turn(), (Words{"read", "remember", "write", "publish", "extend"}));
 	world.before_write = [] {};
 
-	/* Another keeper goes on with what this one has left. */
 	world.answers = {Written::unknown};
 	world.is_written = true;
 	next_turn();
-	keeper.begin(me, world.state, world.published, true);
+	begin_again();
 	next_turn();
 	EXPECT_EQ(world.losses, 0);
 	EXPECT_EQ(world.state, ClaimState::held);
@@ -590,6 +601,138 @@ TEST_F(Lost, claim_whose_assertion_is_refused_keeps_nobody_from_another)
 	EXPECT_EQ(row().granted_until_us, went);
 }
 
+/* Any number will do, and the registry, which refuses to be told of the first one, gives others away as well. */
+struct LostAgain : Lost
+{
+	LostAgain()
+	{
+		world.is_automatic = true;
+		world.highest_now = 9;
+		refuse();
+		next_turn();
+	}
+
+	/* The assertions of the next turn. */
+	void refuse()
+	{
+		world.answers = std::deque<Written>(static_cast<size_t>(std::max(1, world.lost_grants.count)), Written::refused);
+	}
+
+	/* What the server holds now is another's.  Returns how far its ids went. */
+	int64_t lose(int64_t ahead_us)
+	{
+		const uint64_t node = world.published.node;
+
+		EXPECT_TRUE(keeper.is_claimed());
+		world.issued = world.clock + ahead_us;
+		world.claims[node] = {node, world.claims[node].generation + 9, start_of_time, true, 0, other, 0};
+		refuse();
+		next_turn();
+		EXPECT_FALSE(keeper.is_claimed());
+		return world.issued;
+	}
+
+	int64_t told(uint64_t node)
+	{
+		return world.claims[node].granted_until_us;
+	}
+};
+
+TEST_F(LostAgain, claims_are_all_told_where_the_first_assertion_is_refused)
+{
+	const int64_t second = lose(us_per_s);
+
+	EXPECT_EQ(world.losses, 2);
+	next_turn();
+	EXPECT_EQ(told(2), went);
+	EXPECT_EQ(told(0), second);
+	EXPECT_FALSE(keeper.is_assertion_due());
+	EXPECT_EQ(world.lost_grants.count, 0);
+}
+
+TEST_F(LostAgain, claims_that_are_refused_do_not_keep_others_from_being_told)
+{
+	const int64_t second = lose(us_per_s);
+
+	world.answers = {Written::refused};
+	next_turn();
+	EXPECT_EQ(told(2), start_of_time);
+	EXPECT_EQ(told(0), second);
+	next_turn();
+	EXPECT_EQ(told(2), went);
+}
+
+TEST_F(LostAgain, claims_are_told_by_the_next_keeper)
+{
+	const int64_t second = lose(us_per_s);
+
+	begin_again();
+	refuse();
+	next_turn();
+	EXPECT_EQ(world.refusals, 2);
+	EXPECT_TRUE(keeper.is_claimed());
+	begin_again();
+	next_turn();
+	EXPECT_EQ(told(2), went);
+	EXPECT_EQ(told(0), second);
+}
+
+TEST_F(LostAgain, claims_are_told_at_a_stop)
+{
+	const int64_t second = lose(us_per_s);
+
+	keeper.release();
+	EXPECT_EQ(told(2), went);
+	EXPECT_EQ(told(0), second);
+}
+
+TEST_F(LostAgain, number_is_told_up_to_where_its_ids_went_furthest)
+{
+	int64_t		further = 0;
+
+	lose(us_per_s);
+	/* Only this number is left, twice. */
+	for (int64_t ahead_us : {20 * us_per_s, 2 * us_per_s})
+	{
+		world.is_automatic = true;
+		for (uint64_t node = 1; node <= world.highest_now; node++)
+			world.claims[node] = {node, 9, start_of_time, true, 0, other, 0};
+		world.claims[0].is_alive = false;
+		refuse();
+		next_turn();
+		ASSERT_EQ(world.published.node, 0u);
+		further = std::max(further, lose(ahead_us));
+		EXPECT_EQ(world.lost_grants.count, 2);
+	}
+	next_turn();
+	EXPECT_EQ(told(0), further);
+}
+
+TEST_F(LostAgain, claims_that_find_no_room_are_those_whose_ids_went_least_far)
+{
+	std::map<uint64_t, int64_t> lost = {{2, went}};
+
+	for (int64_t ahead_us : {8, 1, 7, 6})
+	{
+		refuse();
+		next_turn();
+
+		const uint64_t node = world.published.node;
+
+		lost[node] = lose(ahead_us * us_per_s);
+	}
+	ASSERT_EQ(lost.size(), size_t{LostGrants::room + 1});
+	ASSERT_EQ(world.lost_grants.count, LostGrants::room);
+
+	const auto	least = std::min_element(lost.begin(), lost.end(), [] (auto one, auto other) {
+		return one.second < other.second;
+	});
+
+	next_turn();
+	for (auto [node, until_us] : lost)
+		EXPECT_EQ(told(node) == until_us, node != least->first) << node;
+}
+
 TEST_F(Lost, claim_whose_row_is_being_written_keeps_nobody_from_another)
 {
 	world.is_automatic = true;
@@ -657,7 +800,7 @@ TEST_F(Keeping, releases_no_more_than_a_crash_may_have_left_issued)
 	const int64_t durable = start_of_time + 5 * us_per_s;
 
 	world.durable = durable;
-	keeper.begin(me, world.state, world.published, true);
+	begin_again();
 	keeper.release();
 	EXPECT_EQ(row().granted_until_us, durable);
 }
@@ -673,7 +816,7 @@ TEST_F(Keeping, neither_forgets_nor_issues_again_what_was_made_without_a_registr
 
 	/* A number that the registry knows had its ids under it. */
 	world.durable += window;
-	keeper.begin(me, ClaimState::none, {}, false);
+	keeper.begin(me, ClaimState::none, {}, false, {});
 	turn();
 	keeper.release();
 	EXPECT_EQ(row().granted_until_us, start_of_time + 2 * window);
@@ -724,7 +867,7 @@ TEST_F(Keeping, does_not_know_when_the_keeper_before_it_renewed)
 
 	const int64_t granted = world.published.granted_until_us;
 
-	keeper.begin(me, world.state, world.published, true);
+	begin_again();
 	world.time.unsettled_us = 5 * us_per_s;
 	next_turn();
 	EXPECT_EQ(world.verdict, Verdict::unsettled);
