@@ -131,17 +131,23 @@ sub act
 	return;
 }
 
+# Keeps merges from copying items, until the session ends.
+sub hold
+{
+	my $holder = $server->background_psql($name);
+
+	$holder->query_safe('BEGIN; LOCK TABLE t.items IN SHARE MODE');
+	return $holder;
+}
+
 # Merges while users act.
 sub merge
 {
 	my ($source, $node, $killed) = @_;
 	my $statement = call_sql($source, $node, 20);
 	my $before = $committed;
-	# It can't end before users have done something, however slow they are.
-	my $holder = $server->background_psql($name);
-
-	$holder->query_safe('BEGIN; LOCK TABLE t.items IN SHARE MODE');
-
+	# It can't end before users have done something, however slow they are, and it is killed.
+	my $holder = hold();
 	my $call = start_merge($name, $statement);
 	# So that a merge comes to its end on a slow machine too, where users come to less.
 	my $acts = 120;
@@ -153,7 +159,7 @@ sub merge
 		# A transaction that is left open would hold the merge up.
 		else { end_transaction($_, 0) foreach @users }
 		$call->{run}->pump_nb if $call->{run}->pumpable;
-		if ($holder && $committed > $before + 10)
+		if ($holder && !$killed && $committed > $before + 10)
 		{
 			$holder->quit;
 			undef $holder;
@@ -162,8 +168,9 @@ sub merge
 		{
 			$server->crash(sql($name, q{SELECT pid FROM pg_stat_activity WHERE application_name = 'merge'}));
 			$call->{run}->finish;
-			eval { $_->{session}->quit } foreach @users;
+			eval { $_->quit } foreach $holder, map { $_->{session} } @users;
 			connect_users();
+			$holder = hold();
 			$call = start_merge($name, $statement);
 			$killed = 0;
 		}
