@@ -164,6 +164,18 @@ INSERT INTO big (n) VALUES (2);
 SELECT id < 10 AS old, what FROM big, pg_temp.seen() WHERE what ~ '^big' ORDER BY 1, what COLLATE "C";
 SELECT count(*) FROM snowflake_migrate.adopt_plan('{big,big_identity}');
 
+-- ids that are greater than new ones: with or without a plan, or when they came after it
+CREATE TABLE big_ahead (id bigint PRIMARY KEY);
+CREATE TABLE plan_of_big AS SELECT statement FROM snowflake_migrate.adopt_plan('{big_ahead}');
+INSERT INTO big_ahead VALUES (9223372036854775806);
+SELECT * FROM snowflake_migrate.adopt_plan('{big_ahead}');
+SELECT statement FROM plan_of_big \gexec
+SELECT what FROM pg_temp.seen() WHERE what ~ '^big_ahead.id';
+DELETE FROM big_ahead;
+SELECT statement FROM plan_of_big \gexec
+SELECT what FROM pg_temp.seen() WHERE what ~ '^big_ahead.id';
+DROP TABLE plan_of_big;
+
 --
 -- A sequence that others use stays
 --
@@ -260,6 +272,27 @@ ALTER INDEX four_index RENAME TO renamed;
 SELECT statement, lock FROM snowflake_migrate.adopt_plan('{three,four}');
 SELECT statement FROM snowflake_migrate.adopt_plan('{three,four}') \gexec
 SELECT what FROM pg_temp.seen() WHERE what ~ '(three|four)' AND what !~ 'SEQUENCE';
+
+-- a column is NOT NULL, or is not any more, only after its CHECK was made: it is made again, and proves what it is to prove
+CREATE TABLE five (id serial PRIMARY KEY);
+CREATE TABLE six (five int REFERENCES five, other int NOT NULL REFERENCES five, many int[]);
+SELECT snowflake_migrate.declare_reference('six', 'many', 'five');
+INSERT INTO five DEFAULT VALUES;
+INSERT INTO six VALUES (1, 1, '{1}');
+SELECT statement FROM snowflake_migrate.adopt_plan('{five}') WHERE statement !~ 'adopt_swap' \gexec
+SELECT left(statement, 50) FROM snowflake_migrate.adopt_plan('{five}');
+ALTER TABLE six ALTER five SET NOT NULL, ALTER many SET NOT NULL, ALTER other DROP NOT NULL;
+SELECT left(statement, 60) AS statement FROM snowflake_migrate.adopt_plan('{five}') WHERE lock ~ 'six';
+SELECT statement FROM snowflake_migrate.adopt_plan('{five}') WHERE statement !~ 'SET NOT NULL|adopt_swap' \gexec
+BEGIN;
+SELECT seq_scan AS scans FROM pg_stat_xact_user_tables WHERE relid = 'six'::regclass \gset
+ALTER TABLE six ALTER snowflake_new_five SET NOT NULL, ALTER snowflake_new_many SET NOT NULL;
+SELECT seq_scan - :scans AS scans FROM pg_stat_xact_user_tables WHERE relid = 'six'::regclass;
+ROLLBACK;
+INSERT INTO six VALUES (1, NULL, '{}');
+SELECT statement FROM snowflake_migrate.adopt_plan('{five}') \gexec
+SELECT what FROM pg_temp.seen() WHERE what ~ '^six';
+TABLE six;
 
 -- the trigger of a column of that name calls a function that is not the plan's: it stays
 CREATE TABLE odd_one (id serial PRIMARY KEY, snowflake_new_id bigint);

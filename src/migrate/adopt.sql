@@ -619,12 +619,7 @@ BEGIN
 			INTO recreated, roots, dropping, creating
 			FROM (SELECT v.* FROM snowflake_migrate_internal.adopt_views(relations, columns) AS v
 				  ORDER BY v.level, v.view::oid) AS v;
-		used := ARRAY(
-			SELECT d.refobjid
-			FROM unnest(recreated) AS v (oid)
-				CROSS JOIN LATERAL snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
-				JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid
-					AND d.refclassid = 'pg_class'::regclass);
+		used := snowflake_migrate_internal.adopt_used_by_views(recreated);
 	END IF;
 	IF NOT dry_run AND problems = '{}' THEN
 		/* What is no view stands in the way of them. */

@@ -156,6 +156,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_parts(regclass)
 	IS 'for snowflake_migrate.adopt()''s own use: what belongs to a view';
 
+/* The relations that views, and what belongs to them, depend on. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_used_by_views(views oid[]) RETURNS oid[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT ARRAY(
+		SELECT d.refobjid
+		FROM unnest(views) AS v (oid)
+			CROSS JOIN LATERAL snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
+			JOIN pg_depend AS d
+				ON d.classid = p.classid AND d.objid = p.objid AND d.refclassid = 'pg_class'::regclass)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_used_by_views(oid[])
+	IS 'for snowflake_migrate.adopt()''s own use: the relations that views depend on';
+
 /* What adopt_view() does not bring back, or null. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view_losses(view regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -821,6 +835,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_reference_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: references that stand in its way';
 
+/* What an index's definition has after its table. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_index_body(index oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT substr(pg_get_indexdef(index), 2 + length(
+				format('CREATE%s INDEX %I ON%s %s', CASE WHEN i.indisunique THEN ' UNIQUE' END, x.relname,
+					   CASE WHEN x.relkind = 'I' THEN ' ONLY' END, i.indrelid::regclass)))
+	FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+	WHERE i.indexrelid = index
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_index_body(oid)
+	IS 'for snowflake_migrate.adopt()''s own use: what an index''s definition has after its table';
+
 /*
  * The expressions over what is widened, table by table: of indexes, constraints and statistics, each with its name, its
  * definition, and the statement that makes it on an empty table, pg_temp.snowflake_adopt_trial.
@@ -840,11 +867,10 @@ AS $$
 		SELECT c.* FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c WHERE c.widened
 	),
 	part (relid, name, definition, statement) AS (
-		SELECT i.indrelid, pg_describe_object('pg_class'::regclass, i.indexrelid, 0), d.definition,
-			'CREATE INDEX ON pg_temp.snowflake_adopt_trial' || substr(d.definition, 1 + length(
-				format('CREATE%s INDEX %I ON%s %s', CASE WHEN i.indisunique THEN ' UNIQUE' END, x.relname,
-					   CASE WHEN x.relkind = 'I' THEN ' ONLY' END, i.indrelid::regclass)))
-		FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid, pg_get_indexdef(i.indexrelid) AS d (definition)
+		SELECT i.indrelid, pg_describe_object('pg_class'::regclass, i.indexrelid, 0), pg_get_indexdef(i.indexrelid),
+			'CREATE INDEX ON pg_temp.snowflake_adopt_trial '
+				|| snowflake_migrate_internal.adopt_index_body(i.indexrelid)
+		FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
 		WHERE NOT x.relispartition AND NOT i.indisexclusion
 			AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
 				 OR EXISTS (SELECT FROM pg_opclass AS o WHERE o.oid = ANY (i.indclass) AND NOT o.opcdefault))

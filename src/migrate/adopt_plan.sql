@@ -38,7 +38,30 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_own_function(oid)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: the function of a shadow''s trigger';
 
-/* The columns that are widened, each with its shadow and what there is of it: null where there is none. */
+/*
+ * The CHECK of a shadow, as pg_get_constraintdef() has it.  It is true for no row in which one is null and the other is
+ * not; where the column is NOT NULL, it also proves that to SET NOT NULL.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_shadow_check(
+	attname name,
+	shadow name,
+	new_type text,
+	not_null boolean) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format(CASE WHEN not_null THEN 'CHECK (((%1$I IS NOT NULL) AND (%1$I = %3$s)))'
+			ELSE E'CHECK (\nCASE\n    WHEN (%2$I IS NULL) THEN (%1$I IS NULL)\n'
+				'    ELSE ((%1$I IS NOT NULL) AND (%1$I = %3$s))\nEND)' END,
+		shadow, attname,
+		CASE new_type WHEN 'bigint' THEN quote_ident(attname) ELSE format('(%I)::bigint[]', attname) END)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_shadow_check(name, name, text, boolean)
+	IS 'for snowflake_migrate.adopt_plan()''s own use: the CHECK of a shadow';
+
+/*
+ * The columns that are widened, each with its shadow and what there is of it: null where there is none, or another, as
+ * when a column has become NOT NULL since.
+ */
 CREATE FUNCTION snowflake_migrate_internal.adopt_shadows(
 	tables regclass[],
 	columns name[],
@@ -63,7 +86,9 @@ AS $$
 		LEFT JOIN pg_attribute AS s ON s.attrelid = c.member AND s.attname = n.shadow AND NOT s.attisdropped
 		LEFT JOIN pg_trigger AS t ON t.tgrelid = c.member AND t.tgname = '~' || n.shadow AND t.tgenabled = 'A'
 			AND snowflake_migrate_internal.adopt_own_function(t.tgfoid) IS NOT NULL
-		LEFT JOIN pg_constraint AS k ON k.conrelid = c.member AND k.conname = '~' || n.shadow AND k.contype = 'c'
+		LEFT JOIN pg_constraint AS k ON k.conrelid = c.member AND k.conname = '~' || n.shadow
+			AND regexp_replace(pg_get_constraintdef(k.oid), ' NOT VALID$', '')
+				= snowflake_migrate_internal.adopt_shadow_check(c.attname, n.shadow, c.new_type, a.attnotnull)
 	WHERE c.widened
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_shadows(regclass[], name[])
@@ -71,17 +96,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_shadows(regclass[], name[])
 
 /*
  * What makes a shadow.  A function of that name may be another role's, whose owner could change it: it is dropped, and
- * not replaced.  The trigger also fires for rows that come by replication, which fires no others.
- *
- * The CHECK is true for no row in which one is null and the other is not; where the column is NOT NULL, it also proves
- * that to SET NOT NULL.
+ * not replaced.  The trigger also fires for rows that come by replication, which fires no others.  A shadow that is
+ * there may be NOT NULL, as the column was.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_make_shadow(
 	relation regclass,
 	attname name,
 	new_type text,
-	not_null boolean) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+	not_null boolean,
+	shadow_not_null boolean) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT snowflake_migrate_internal.fill($template$
 ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {"shadow"} pg_catalog.{type};
@@ -91,36 +115,32 @@ CREATE FUNCTION {"schema"}.{"function"}() RETURNS trigger LANGUAGE plpgsql AS {b
 CREATE TRIGGER {"trigger"} BEFORE INSERT OR UPDATE ON {table}
 	FOR EACH ROW EXECUTE FUNCTION {"schema"}.{"function"}();
 ALTER TABLE {table} ENABLE ALWAYS TRIGGER {"trigger"},
-	DROP CONSTRAINT IF EXISTS {"trigger"}, ADD CONSTRAINT {"trigger"} CHECK ({check}) NOT VALID;
+	{drop not null}DROP CONSTRAINT IF EXISTS {"trigger"}, ADD CONSTRAINT {"trigger"} {check} NOT VALID;
 $template$, jsonb_build_object(
 			'table', relation::text, 'schema', s.nspname, 'shadow', n.shadow, 'trigger', '~' || n.shadow,
 			'type', CASE new_type WHEN 'bigint' THEN 'int8' ELSE 'int8[]' END,
 			'function', snowflake_migrate_internal.adopt_shadow_name(md5(format('%I.%I', c.relname, attname))),
 			'body', snowflake_migrate_internal.adopt_quoted(
 				format(' BEGIN NEW.%I := NEW.%I; RETURN NEW; END ', n.shadow, attname), '$body$'),
-			'check', format(CASE WHEN not_null THEN '%1$I IS NOT NULL AND %1$I OPERATOR(pg_catalog.=) %2$s' ELSE
-					'CASE WHEN %3$I IS NULL THEN %1$I IS NULL '
-					'ELSE %1$I IS NOT NULL AND %1$I OPERATOR(pg_catalog.=) %2$s END' END,
-				n.shadow,
-				CASE new_type WHEN 'bigint' THEN quote_ident(attname)
-					ELSE format('CAST(%I AS pg_catalog.int8[])', attname) END,
-				attname)))
+			'drop not null', CASE WHEN shadow_not_null AND NOT not_null
+				THEN format('ALTER COLUMN %I DROP NOT NULL, ', n.shadow) ELSE '' END,
+			'check', snowflake_migrate_internal.adopt_shadow_check(attname, n.shadow, new_type, not_null)))
 	FROM pg_class AS c
 		JOIN pg_namespace AS s ON s.oid = c.relnamespace
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_shadow_name(attname)) AS n (shadow)
 	WHERE c.oid = relation
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_make_shadow(regclass, name, text, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_make_shadow(regclass, name, text, boolean, boolean)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: what makes a shadow';
 
 /* A short statement as the plan has it: for a table, and as long as this column of it is not widened. */
-CREATE FUNCTION snowflake_migrate_internal.adopt_call(statement text, relation regclass, attname name) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.adopt_step_call(statement text, relation regclass, attname name) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT format('CALL snowflake_migrate.adopt_step(%s, %L, %L)',
 				  snowflake_migrate_internal.adopt_quoted(statement, '$step$'), relation::text, attname)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_call(text, regclass, name)
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_step_call(text, regclass, name)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: a short statement as the plan has it';
 
 /*
@@ -135,13 +155,11 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_part_trials(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT i.indexrelid,
-		format('CREATE%s INDEX snowflake_part_%s ON pg_temp.snowflake_adopt_trial%s',
+		format('CREATE%s INDEX snowflake_part_%s ON pg_temp.snowflake_adopt_trial %s',
 			   CASE WHEN i.indisunique THEN ' UNIQUE' END, i.indexrelid,
-			   substr(d.definition, 1 + length(format('CREATE%s INDEX %I ON %s',
-					CASE WHEN i.indisunique THEN ' UNIQUE' END, x.relname, i.indrelid::regclass))))
+			   snowflake_migrate_internal.adopt_index_body(i.indexrelid))
 	FROM pg_index AS i
 		JOIN pg_class AS x ON x.oid = i.indexrelid
-		CROSS JOIN pg_get_indexdef(i.indexrelid) AS d (definition)
 	WHERE i.indrelid = relation AND NOT i.indisexclusion AND NOT starts_with(x.relname, 'snowflake_new_')
 		AND (i.indkey::smallint[] && attnums
 			 OR EXISTS (SELECT FROM pg_depend AS d
@@ -245,9 +263,8 @@ AS $$
 	)
 	SELECT p.relation, p.column_name, p.relname IS NOT NULL, p.objid, n.name, m.new_name, p.indisunique,
 		concat_ws(' ', p.definition, t.tablespace), coalesce(i.indexrelid, k.oid),
-		CASE WHEN i.indexrelid IS NOT NULL THEN i.indisvalid AND i.indisready
-				AND pg_get_indexdef(i.indexrelid) = format('CREATE%s INDEX %I ON %s %s',
-					CASE WHEN p.indisunique THEN ' UNIQUE' END, m.new_name, p.relation, p.definition)
+		CASE WHEN i.indexrelid IS NOT NULL THEN i.indisvalid AND i.indisready AND i.indisunique = p.indisunique
+				AND snowflake_migrate_internal.adopt_index_body(i.indexrelid) = p.definition
 			ELSE regexp_replace(pg_get_constraintdef(k.oid), ' NOT VALID$', '') = p.definition AND k.convalidated END
 	FROM part AS p
 		CROSS JOIN LATERAL (SELECT coalesce(p.relname, p.conname)) AS n (name)
@@ -352,9 +369,9 @@ AS $$
 		FROM snowflake_migrate_internal.adopt_shadows(tables, columns) AS s
 	)
 	SELECT 1, s.relation, 1,
-		snowflake_migrate_internal.adopt_call(
-			string_agg(snowflake_migrate_internal.adopt_make_shadow(s.relation, s.attname, s.new_type, s.not_null), ''
-					   ORDER BY s.attnum),
+		snowflake_migrate_internal.adopt_step_call(
+			string_agg(snowflake_migrate_internal.adopt_make_shadow(
+							s.relation, s.attname, s.new_type, s.not_null, s.shadow_not_null), '' ORDER BY s.attnum),
 			s.relation, s.first_name),
 		format('ACCESS EXCLUSIVE on %s', s.relation),
 		'an empty column is added without a rewrite, and a trigger and a CHECK for what is written from now on'
@@ -373,7 +390,7 @@ AS $$
 	FROM s WHERE NOT s.made OR NOT s.validated
 	UNION ALL
 	SELECT 2, s.relation, 3,
-		snowflake_migrate_internal.adopt_call(
+		snowflake_migrate_internal.adopt_step_call(
 			format('ALTER TABLE %s ', s.relation)
 				|| string_agg(format('VALIDATE CONSTRAINT %I', '~' || s.shadow), ', ' ORDER BY s.attnum),
 			s.relation, s.first_name),
@@ -382,7 +399,7 @@ AS $$
 	FROM s WHERE NOT s.made OR NOT s.validated GROUP BY s.relation, s.first_name
 	UNION ALL
 	SELECT 3, s.relation, 1,
-		snowflake_migrate_internal.adopt_call(
+		snowflake_migrate_internal.adopt_step_call(
 			format('ALTER TABLE %s ', s.relation)
 				|| string_agg(format('ALTER COLUMN %I SET NOT NULL', s.shadow), ', ' ORDER BY s.attnum),
 			s.relation, s.first_name),
@@ -456,8 +473,9 @@ AS $$
 		FROM a WHERE a.is_valid IS NOT TRUE
 	)
 	SELECT 0, l.relation, (row_number() OVER (PARTITION BY l.relation ORDER BY l.objid))::int,
-		snowflake_migrate_internal.adopt_call(format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I', l.relation, l.name),
-											  l.column_relation, l.column_name),
+		snowflake_migrate_internal.adopt_step_call(
+			format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I', l.relation, l.name), l.column_relation,
+			l.column_name),
 		format('ACCESS EXCLUSIVE on %s', concat_ws(' and ', l.relation, l.referenced)),
 		'only the catalogs change; what it was made for is not there any more'
 	FROM snowflake_migrate_internal.adopt_leftovers(tables, columns) AS l
@@ -485,7 +503,7 @@ AS $$
 	FROM p WHERE p.is_index
 	UNION ALL
 	SELECT 5, p.relation, p.n,
-		snowflake_migrate_internal.adopt_call(
+		snowflake_migrate_internal.adopt_step_call(
 			format('ALTER TABLE %s %s%s NOT VALID', p.relation,
 				   CASE WHEN p.new_oid IS NOT NULL THEN format('DROP CONSTRAINT IF EXISTS %I, ', p.new_name) END,
 				   format('ADD CONSTRAINT %I %s', p.new_name, p.definition)), p.relation, p.column_name),
@@ -494,7 +512,7 @@ AS $$
 	FROM p WHERE NOT p.is_index
 	UNION ALL
 	SELECT 5, p.relation, p.n + 1,
-		snowflake_migrate_internal.adopt_call(
+		snowflake_migrate_internal.adopt_step_call(
 			format('ALTER TABLE %s VALIDATE CONSTRAINT %I', p.relation, p.new_name), p.relation, p.column_name),
 		format('SHARE UPDATE EXCLUSIVE on %s', p.relation),
 		'all rows are looked at while reads and writes go on'
@@ -521,7 +539,7 @@ AS $$
 			LEFT JOIN pg_constraint AS n ON n.oid = f.new_oid
 	)
 	SELECT 6, f.relation, f.n,
-		snowflake_migrate_internal.adopt_call(
+		snowflake_migrate_internal.adopt_step_call(
 			format('ALTER TABLE %s %s%s NOT VALID', f.relation,
 				   CASE WHEN f.new_oid IS NOT NULL THEN format('DROP CONSTRAINT IF EXISTS %I, ', f.new_name) END,
 				   format('ADD CONSTRAINT %I %s', f.new_name, f.definition)), f.column_relation, f.column_name),
@@ -531,7 +549,7 @@ AS $$
 	FROM f WHERE f.is_valid IS NOT TRUE
 	UNION ALL
 	SELECT 6, f.relation, f.n + 1,
-		snowflake_migrate_internal.adopt_call(
+		snowflake_migrate_internal.adopt_step_call(
 			format('ALTER TABLE %s VALIDATE CONSTRAINT %I', f.relation, f.new_name), f.column_relation, f.column_name),
 		format('SHARE UPDATE EXCLUSIVE on %s, ROW SHARE on %s', f.relation, f.referenced),
 		'all rows are looked up while reads and writes go on'
@@ -561,8 +579,12 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_steps_left(regclass[], name[])
 	IS 'for snowflake_migrate.adopt_plan()''s own use: what is left to do before the swap';
 
-/* Raises an error that names all that stands in the way. */
-CREATE FUNCTION snowflake_migrate_internal.adopt_plan_refuse(tables regclass[], columns name[]) RETURNS void
+/*
+ * Raises an error that names all that stands in the way.  Under the locks of the swap (locked), which has looked at all
+ * before: ids that have come since.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_plan_refuse(tables regclass[], columns name[], locked boolean)
+RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -570,14 +592,16 @@ DECLARE
 BEGIN
 	SELECT string_agg(format('Table %s: %s: %s.', b.relation, b.blocked_by, rtrim(b.action, '.')), E'\n')
 		INTO problems
-		FROM snowflake_migrate_internal.adopt_plan_blockers(tables, columns) AS b;
+		FROM snowflake_migrate_internal.adopt_plan_blockers(tables, columns) AS b
+		WHERE NOT locked;
 	/* These read the tables, and try expressions: nobody's code is in the way any more. */
 	IF problems IS NULL THEN
 		SELECT string_agg(format('Table %s: %s: %s.', b.relation, b.blocked_by, rtrim(b.action, '.')), E'\n')
 			INTO problems
 			FROM (SELECT * FROM snowflake_migrate_internal.adopt_greater_ids(tables, columns)
 				  UNION ALL
-				  SELECT * FROM snowflake_migrate_internal.adopt_expression_blockers(tables, columns)) AS b;
+				  SELECT * FROM snowflake_migrate_internal.adopt_expression_blockers(tables, columns)
+				  WHERE NOT locked) AS b;
 	END IF;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'dependent_objects_still_exist',
@@ -586,7 +610,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_plan_refuse(regclass[], name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_plan_refuse(regclass[], name[], boolean)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: an error that names all that stands in the way';
 
 /* Whether all of these keys are adopted. */
@@ -625,7 +649,7 @@ BEGIN
 	IF snowflake_migrate_internal.adopt_is_done(relations, adopt_plan.columns) THEN
 		RETURN;
 	END IF;
-	PERFORM snowflake_migrate_internal.adopt_plan_refuse(relations, adopt_plan.columns);
+	PERFORM snowflake_migrate_internal.adopt_plan_refuse(relations, adopt_plan.columns, false);
 	SELECT string_agg(r.relation::text, ', ' ORDER BY r.relation::text) INTO locked
 		FROM snowflake_migrate_internal.adopt_swap_relations(relations, adopt_plan.columns) AS r (relation);
 	RETURN QUERY

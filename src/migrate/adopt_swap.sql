@@ -601,16 +601,9 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_swap_check(tables regclass[], c
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	problems text;
 	steps text[];
 BEGIN
-	SELECT string_agg(format('Table %s: %s: %s.', b.relation, b.blocked_by, rtrim(b.action, '.')), E'\n')
-		INTO problems
-		FROM snowflake_migrate_internal.adopt_plan_blockers(tables, columns) AS b;
-	IF problems IS NOT NULL THEN
-		RAISE EXCEPTION USING ERRCODE = 'dependent_objects_still_exist',
-			MESSAGE = 'cannot adopt the tables as they are while they are in use', DETAIL = problems;
-	END IF;
+	PERFORM snowflake_migrate_internal.adopt_plan_refuse(tables, columns, false);
 	steps := ARRAY(
 		SELECT s.statement FROM snowflake_migrate_internal.adopt_steps_left(tables, columns) AS s
 		ORDER BY s.rank, s.relation::oid, s.part);
@@ -705,7 +698,6 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	views oid[];
-	used oid[];
 	dropping text[];
 	creating text[];
 BEGIN
@@ -726,17 +718,12 @@ BEGIN
 	schemas := ARRAY(
 		SELECT DISTINCT s.oid
 		FROM unnest(views) AS v (oid), snowflake_migrate_internal.adopt_view_schemas(v.oid) AS s (oid));
-	used := ARRAY(
-		SELECT d.refobjid
-		FROM unnest(views) AS v (oid)
-			CROSS JOIN LATERAL snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
-			JOIN pg_depend AS d
-				ON d.classid = p.classid AND d.objid = p.objid AND d.refclassid = 'pg_class'::regclass);
 	commands := dropping || ARRAY(
 		SELECT c.command
 		FROM (SELECT * FROM snowflake_migrate_internal.adopt_recreate_commands(tables, columns)
 			  UNION ALL SELECT * FROM snowflake_migrate_internal.adopt_part_commands(tables, columns)
-			  UNION ALL SELECT * FROM snowflake_migrate_internal.adopt_sequence_commands(tables, columns, used)
+			  UNION ALL SELECT * FROM snowflake_migrate_internal.adopt_sequence_commands(
+				tables, columns, snowflake_migrate_internal.adopt_used_by_views(views))
 			  UNION ALL SELECT * FROM snowflake_migrate_internal.adopt_column_commands(tables, columns)
 			  UNION ALL SELECT * FROM snowflake_migrate_internal.adopt_default_commands(tables, columns)) AS c
 		ORDER BY c.rank, c.command) || creating;
@@ -751,6 +738,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_swap_look(regclass[], name[
  * written since, too.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_swap_once(
+	tables regclass[],
+	columns name[],
 	relations regclass[],
 	view_locks text[],
 	schemas oid[],
@@ -789,6 +778,7 @@ BEGIN
 	IF snowflake_migrate_internal.adopt_fingerprint(seen) IS DISTINCT FROM fingerprint THEN
 		RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = 'the catalogs have changed since';
 	END IF;
+	PERFORM snowflake_migrate_internal.adopt_plan_refuse(tables, columns, true);
 	FOREACH command IN ARRAY commands LOOP
 		EXECUTE command;
 	END LOOP;
@@ -798,7 +788,7 @@ EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_swap_once(
-	regclass[], text[], oid[], text[], oid[], text, interval)
+	regclass[], name[], regclass[], text[], oid[], text[], oid[], text, interval)
 	IS 'for snowflake_migrate.adopt_swap()''s own use: swaps the columns';
 
 /*
@@ -837,7 +827,8 @@ BEGIN
 		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		PERFORM snowflake_migrate_internal.begin_adopting();
 		locked := snowflake_migrate_internal.adopt_swap_once(
-			look.relations, look.view_locks, look.schemas, look.commands, look.seen, look.fingerprint, lock_timeout);
+			relations, columns, look.relations, look.view_locks, look.schemas, look.commands, look.seen,
+			look.fingerprint, lock_timeout);
 		COMMIT;
 		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		PERFORM snowflake_migrate_internal.begin_adopting();

@@ -130,13 +130,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.keys_to_adopt(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the keys that one call can adopt';
 
 /* The call that adopts keys.  Of very many, one transaction may need more locks than there are. */
-CREATE FUNCTION snowflake_migrate_internal.adopt_call(tables regclass[], keys name[]) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.adoption_call(tables regclass[], keys name[]) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT format(CASE WHEN cardinality(tables) > 50 THEN 'CALL snowflake_migrate.adopt_in_parts(%L, %L);'
 				  ELSE 'SELECT snowflake_migrate.adopt(%L, %L);' END, tables, keys)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_call(regclass[], name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.adoption_call(regclass[], name[])
 	IS 'for snowflake_migrate.merge()''s own use: the call that adopts keys';
 
 /* Keys that can't hold the new ids, or are not given any; tables without a key. */
@@ -183,7 +183,7 @@ BEGIN
 	IF cardinality(adopted.tables) > 1 THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
 			'keys are to be adopted, which one call can do', cardinality(adopted.tables),
-			advice => snowflake_migrate_internal.adopt_call(adopted.tables, adopted.keys));
+			advice => snowflake_migrate_internal.adoption_call(adopted.tables, adopted.keys));
 	END IF;
 	RETURN can_map;
 END

@@ -522,7 +522,7 @@ AS $$
 	SELECT ROW (5, 'likely', NULL, NULL,
 		format('%s keys are not given snowflake ids; the call locks their tables, and rewrites those without bigint',
 			   cardinality(k.tables)),
-		snowflake_migrate_internal.adopt_call(k.tables, k.keys), NULL, NULL, NULL, NULL)
+		snowflake_migrate_internal.adoption_call(k.tables, k.keys), NULL, NULL, NULL, NULL)
 		::snowflake_migrate_internal.suggestion
 	FROM snowflake_migrate_internal.keys_to_adopt(run_) AS k
 	WHERE k.tables <> '{}'
