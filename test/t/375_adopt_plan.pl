@@ -16,6 +16,7 @@ my $server = Snowflake::Server->new('shop');
 my $keys = q{'{accounts,orders}'};
 my $writers = 2;
 my $rows = 3000;
+my $alone = $rows + 1;	# an order that no writer touches
 my (@writers, %told, %unsure);
 my $stops = 0;
 my $started = 0;
@@ -40,12 +41,12 @@ $server->safe_psql('shop', qq{
 	CREATE TABLE game.friends (one int REFERENCES game.accounts, other int REFERENCES game.accounts, PRIMARY KEY (one, other));
 	CREATE VIEW game.paid AS SELECT o.id, o.n, p.n AS paid FROM game.orders o JOIN game.payments p ON p."order" = o.id;
 	INSERT INTO game.accounts (name) SELECT 'a' || g FROM generate_series(1, 100) g;
-	INSERT INTO game.orders (account, n) SELECT 1 + g % 100, g FROM generate_series(1, $rows) g;
+	INSERT INTO game.orders (account, n) SELECT 1 + g % 100, g FROM generate_series(1, $alone) g;
 	INSERT INTO game.payments ("order", n) SELECT id, n FROM game.orders;
 	INSERT INTO game.friends SELECT 1 + g % 100, 1 + g * 7 % 100 FROM generate_series(1, 99) g;
 	ALTER ROLE keeper SET search_path = game, public;
 });
-$told{$_} = $_ foreach 1 .. $rows;
+$told{$_} = $_ foreach 1 .. $alone;
 
 sub keeper { return ('psql', '-XAtq', '-d', $server->connstr('shop') . ' user=keeper', '-v', 'ON_ERROR_STOP=1', @_) }
 
@@ -161,8 +162,9 @@ sub stop_writers
 # The statements of a plan that are left, up to the first that matches.
 sub steps_left
 {
-	my ($until) = @_;
-	my @steps = split /\0/, sql(qq{\\pset recordsep_zero on\nSELECT statement FROM snowflake_migrate.adopt_plan($keys) ORDER BY step});
+	my ($until, %change) = @_;
+	my ($plan, $of) = ($change{plan} // 'adopt_plan', $change{keys} // $keys);
+	my @steps = split /\0/, sql(qq{\\pset recordsep_zero on\nSELECT statement FROM snowflake_migrate.$plan($of) ORDER BY step});
 	my @before;
 
 	foreach my $step (@steps)
@@ -173,20 +175,33 @@ sub steps_left
 	return (\@before, undef);
 }
 
+# Starts a step as a session of its own.
+sub start_step
+{
+	my ($step) = @_;
+	my $run = { err => '' };
+
+	$run->{run} = IPC::Run::start([ keeper(), '-c', q{SET application_name = 'plan'}, '-c', $step ], '<', '/dev/null', '>', '/dev/null', '2>', \$run->{err});
+	return $run;
+}
+
 # Executes a plan up to the statement that matches, and starts that, while a transaction holds a lock.
 sub start_at
 {
 	my ($until, %change) = @_;
-	my ($before, $step) = steps_left($until);
+	my ($before, $step) = steps_left($until, %change);
 
 	sql($_) foreach @$before;
 	$step =~ s/\)$/, $change{add})/ if $change{add};
+	!$change{after} || $server->poll_query_until('shop', $change{after}) or die "waited in vain for: $change{after}";
 
-	my $run = { err => '' };
+	my $holder = hold($change{hold});
 
-	$run->{holder} = hold($change{hold}) if $change{hold};
+	local $ENV{PGOPTIONS} = $change{options} // '';
 
-	$run->{run} = IPC::Run::start([ keeper(), '-c', q{SET application_name = 'plan'}, '-c', $step ], '<', '/dev/null', '>', '/dev/null', '2>', \$run->{err});
+	my $run = start_step($step);
+
+	$run->{holder} = $holder;
 	return $run;
 }
 
@@ -215,7 +230,7 @@ sub cancel
 	});
 	$run->{run}->finish;
 	like($run->{err}, qr/canceling statement due to user request/, "$name: cancelled");
-	$run->{holder}->quit if $run->{holder};
+	$run->{holder}->quit;
 	they_write("after $name");
 	return;
 }
@@ -228,7 +243,7 @@ sub crash
 	$run->{run}->finish;
 	like($run->{err}, qr/terminating connection|server closed the connection|connection to server was lost/, "$name: killed");
 	# Its server process is gone.
-	eval { $run->{holder}->quit } if $run->{holder};
+	eval { $run->{holder}->quit };
 	stop_writers();
 	start_writers(0 .. $writers - 1);
 	they_write("after $name");
@@ -273,36 +288,64 @@ my $before = schema('shop');
 start_writers(0 .. $writers - 1);
 they_write('before');
 
+# A short statement waits for its lock as long as a transaction holds another, and lets others through; it is cancelled,
+# then killed.
+sub stop_at
+{
+	my ($name, $until, $lock, %change) = @_;
+
+	foreach my $end (\&cancel, \&crash)
+	{
+		my $run = start_at($until, hold => $lock, %change);
+
+		wait_until("$name has been tried", sub { hear(); $run->{run}->pump_nb; return $run->{err} =~ /attempt 1 of/ });
+		they_write("while $name waits");
+		$end->($run, $name);
+	}
+	return;
+}
+
 # Back from the middle.
 {
 	my ($steps) = steps_left(qr/ADD CONSTRAINT snowflake_new_payments/);
 
 	sql($_) foreach @$steps;
 	they_write('with columns and indexes of the plan');
-	sql($_) foreach split /\0/, sql(qq{\\pset recordsep_zero on\nSELECT statement FROM snowflake_migrate.adopt_undo_plan($keys) ORDER BY step});
+	stop_at('the undo', qr/ALTER TABLE game.orders DROP COLUMN/, 'LOCK TABLE game.orders IN ACCESS SHARE MODE', plan => 'adopt_undo_plan');
+	($steps) = steps_left(undef, plan => 'adopt_undo_plan');
+	sql($_) foreach @$steps;
 	is(schema('shop'), $before, 'undone: the tables are as before');
 	they_write('after the undo');
 }
 
-# The first step waits for its lock as long as a transaction holds it, and lets others through.
+stop_at('the first step', qr/ADD COLUMN/, 'LOCK TABLE game.accounts IN ACCESS SHARE MODE');
+
+# Filling does not end while another has a row.
 foreach my $end (\&cancel, \&crash)
 {
-	my $run = start_at(qr/ADD COLUMN/, hold => 'LOCK TABLE game.accounts IN ACCESS SHARE MODE');
+	my $run = start_at(qr/adopt_fill\('game.orders'/, add => 'max_rate => 300', hold => "SELECT FROM game.orders WHERE id = $alone FOR UPDATE");
 
-	wait_until('it has tried', sub { hear(); $run->{run}->pump_nb; return $run->{err} =~ /attempt 1 of/ });
-	they_write('while the first step waits');
-	$end->($run, 'the first step');
-}
-
-# Filling: slowly, as otherwise it would be done.
-foreach my $end (\&cancel, \&crash)
-{
-	my $run = start_at(qr/adopt_fill\('game.orders'/, add => 'max_rate => 300');
-
-	$server->poll_query_until('shop', 'SELECT count(snowflake_new_id) > 400 FROM game.orders WHERE id <= 3000') or die 'it fills nothing';
+	# It sleeps after a batch.
+	wait_for_plan(q{query ~ 'adopt_fill' AND wait_event = 'PgSleep'});
 	they_write('while it fills');
 	$end->($run, 'filling');
+	is(sql("SELECT snowflake_new_id FROM orders WHERE id = $alone"), '', 'a row is not filled yet');
 }
+
+# VACUUM waits where it is to freeze a row that a cursor is at.  The row is one that all transactions see as filled.
+foreach my $end (\&cancel, \&crash)
+{
+	my $run = start_at(qr/VACUUM .* game.orders/, hold => "DECLARE held CURSOR FOR SELECT id FROM game.orders WHERE id = $alone; FETCH held",
+		after => "SELECT max(age(a.backend_xmin)) < (SELECT age(o.xmin) FROM game.orders AS o WHERE o.id = $alone) FROM pg_stat_activity AS a",
+		options => '-c vacuum_freeze_table_age=0 -c vacuum_freeze_min_age=0');
+
+	wait_for_plan(q{wait_event IN ('BufferPin', 'BufferCleanup')});
+	they_write('while VACUUM is in the middle');
+	$end->($run, 'VACUUM');
+}
+
+stop_at('the proof', qr/game.orders VALIDATE CONSTRAINT "~/, 'LOCK TABLE game.orders IN SHARE UPDATE EXCLUSIVE MODE');
+stop_at('SET NOT NULL', qr/game.orders ALTER COLUMN .* SET NOT NULL/, 'LOCK TABLE game.orders IN ACCESS SHARE MODE');
 
 # An index, while an old transaction keeps it from being built.
 foreach my $end (\&cancel, \&crash)
@@ -316,19 +359,8 @@ foreach my $end (\&cancel, \&crash)
 	like((steps_left())[0][0], qr/^DROP INDEX CONCURRENTLY IF EXISTS game.snowflake_new_/, 'and dropped first');
 }
 
-# A CHECK or a reference is validated while another holds the lock for that; the swap while one reads.
-foreach my $point ([ qr/VALIDATE CONSTRAINT snowflake_new_orders_account_fkey/, 'LOCK TABLE game.orders IN SHARE UPDATE EXCLUSIVE MODE' ],
-	[ qr/adopt_swap/, 'LOCK TABLE game.payments IN ACCESS SHARE MODE' ])
-{
-	foreach my $end (\&cancel, \&crash)
-	{
-		my $run = start_at($point->[0], hold => $point->[1]);
-
-		wait_until('it has tried', sub { hear(); $run->{run}->pump_nb; return $run->{err} =~ /attempt 1 of/ });
-		they_write("while it waits: $point->[1]");
-		$end->($run, $point->[1]);
-	}
-}
+stop_at('a reference', qr/VALIDATE CONSTRAINT snowflake_new_orders_account_fkey/, 'LOCK TABLE game.orders IN SHARE UPDATE EXCLUSIVE MODE');
+stop_at('the swap', qr/adopt_swap/, 'LOCK TABLE game.payments IN ACCESS SHARE MODE');
 
 is(sql(q{SELECT count(*) FROM orders WHERE id IS DISTINCT FROM snowflake_new_id OR account IS DISTINCT FROM snowflake_new_account}), 0, 'the new columns are equal');
 
@@ -352,34 +384,41 @@ is_deeply(\@others, [ sort map { "    $_" } 'id bigint DEFAULT public.snowflake_
 	'account bigint NOT NULL', '"order" bigint', 'one bigint NOT NULL', 'other bigint NOT NULL' ], 'only columns have changed')
   or diag(join "\n", @others);
 
-# What another adds while the swap waits for its lock is not lost, whatever transactions are by default.
+# What another does while the swap waits for its lock.
+sub swap_meanwhile
 {
-	my $add = sub {
-		my ($isolation) = @_;
+	my ($keys, $does) = @_;
+	my ($steps, $swap) = steps_left(qr/adopt_swap/, keys => $keys);
 
-		sql("CREATE TABLE later (id serial PRIMARY KEY, n int); INSERT INTO later (n) SELECT generate_series(1, 100)");
-		local $ENV{PGOPTIONS} = "-c default_transaction_isolation=$isolation";
-		my @steps = split /\0/, sql(q{\pset recordsep_zero on} . "\nSELECT statement FROM snowflake_migrate.adopt_plan('{later}') ORDER BY step");
-		my $swap = pop @steps;
+	sql($_) foreach @$steps;
 
-		sql($_) foreach @steps;
+	my $holder = hold($does);
+	my $run = start_step($swap =~ s/\)$/, '60 s')/r);
 
-		my $holder = hold('CREATE INDEX added ON game.later (id, n)');
-		my ($run, $err) = (undef, '');
+	wait_for_plan(q{wait_event_type = 'Lock'});
+	$holder->query_safe('COMMIT');
+	$holder->quit;
+	$run->{run}->finish;
+	return $run->{err};
+}
 
-		$run = IPC::Run::start([ keeper(), '-c', q{SET application_name = 'plan'}, '-c', $swap =~ s/\)$/, '60 s')/r ], '<', '/dev/null', '>', '/dev/null', '2>', \$err);
-		wait_for_plan(q{wait_event_type = 'Lock'});
-		$holder->query_safe('COMMIT');
-		$holder->quit;
-		$run->finish;
-		like($err, qr/the new columns are not ready.*snowflake_new_added/s, "$isolation: the swap sees an index that was added while it waited");
-		@steps = split /\0/, sql(q{\pset recordsep_zero on} . "\nSELECT statement FROM snowflake_migrate.adopt_plan('{later}') ORDER BY step");
-		sql($_) foreach @steps;
-		is(sql(q{SELECT indexdef FROM pg_indexes WHERE indexname = 'added'}), 'CREATE INDEX added ON game.later USING btree (id, n)', "$isolation: it is there");
-		sql('DROP TABLE later');
-	};
+# What is added is not lost, whatever transactions are by default.
+foreach my $isolation ('read\\ committed', 'repeatable\\ read', 'serializable')
+{
+	local $ENV{PGOPTIONS} = "-c default_transaction_isolation=$isolation";
 
-	$add->($_) foreach 'read\\ committed', 'repeatable\\ read', 'serializable';
+	sql("CREATE TABLE later (id serial PRIMARY KEY, n int); INSERT INTO later (n) SELECT generate_series(1, 100)");
+	like(swap_meanwhile("'{later}'", 'CREATE INDEX added ON game.later (id, n)'), qr/the new columns are not ready.*snowflake_new_added/s,
+		"$isolation: the swap sees an index that was added while it waited");
+	sql($_) foreach @{ (steps_left(undef, keys => "'{later}'"))[0] };
+	is(sql(q{SELECT indexdef FROM pg_indexes WHERE indexname = 'added'}), 'CREATE INDEX added ON game.later USING btree (id, n)', "$isolation: it is there");
+	sql('DROP TABLE later');
+
+	sql('CREATE TABLE ahead (id bigint PRIMARY KEY)');
+	like(swap_meanwhile("'{ahead}'", 'INSERT INTO game.ahead VALUES (9223372036854775806)'), qr/id 9223372036854775806, as new ids would sort before it/,
+		"$isolation: and an id that is greater than new ones");
+	is(sql(q{SELECT count(*) FROM pg_attrdef WHERE adrelid = 'ahead'::regclass}), 0, "$isolation: nothing has changed");
+	sql('DROP TABLE ahead');
 }
 
 # Dumped and restored, it is the same again.
