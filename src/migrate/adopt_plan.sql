@@ -50,8 +50,8 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_shadow_check(
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT format(CASE WHEN not_null THEN 'CHECK (((%1$I IS NOT NULL) AND (%1$I = %3$s)))'
-			ELSE E'CHECK (\nCASE\n    WHEN (%2$I IS NULL) THEN (%1$I IS NULL)\n'
-				'    ELSE ((%1$I IS NOT NULL) AND (%1$I = %3$s))\nEND)' END,
+			ELSE E'CHECK (\nCASE\n    WHEN (%2$I IS NULL) THEN (%1$I IS NULL)\n' ||
+				E'    ELSE ((%1$I IS NOT NULL) AND (%1$I = %3$s))\nEND)' END,
 		shadow, attname,
 		CASE new_type WHEN 'bigint' THEN quote_ident(attname) ELSE format('(%I)::bigint[]', attname) END)
 $$;
