@@ -554,6 +554,7 @@ DECLARE
 	followed boolean;		-- by another merge
 	former bigint;
 	since bigint := 0;		-- of a table whose keys tell, rows that are neither the map's nor of before
+	surplus bigint;
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
@@ -570,6 +571,8 @@ BEGIN
 		since := greatest(counts.in_target[3] - counts.in_map[3] - plan.former_ahead, 0);
 	END IF;
 	former := counts.in_target[1] - counts.in_map[1] - since;
+	/* Until it is done, the target is closed: what came since is as wrong as anything else. */
+	surplus := greatest(former - plan.former_rows, 0) + CASE run_row.state WHEN 'done' THEN 0 ELSE since END;
 	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(names) AS v
 		WHERE since > 0 AND NOT run_row.target_in_use;
 	RETURN QUERY SELECT p.* FROM (VALUES
@@ -579,14 +582,14 @@ BEGIN
 			AS p (problem, count, example)
 		WHERE p.count > 0;
 
-	IF run_row.target_in_use THEN
-		NULL;
-	ELSIF former < plan.former_rows AND run_row.state <> 'done' THEN
+	IF NOT run_row.target_in_use AND run_row.state <> 'done' AND former < plan.former_rows THEN
 		RETURN QUERY VALUES ('rows that the target had are gone', plan.former_rows - former, NULL::text);
-	ELSIF former > plan.former_rows AND NOT followed AND (plan.kind = 'id' OR run_row.state <> 'done') THEN
-		RETURN QUERY VALUES
-			('rows are in the target that neither it nor a source had', former - plan.former_rows, NULL::text);
-	ELSIF former > plan.former_rows AND plan.kind = 'none' AND NOT followed THEN
+	END IF;
+	IF run_row.target_in_use OR followed OR surplus = 0 THEN
+		NULL;
+	ELSIF plan.kind = 'id' OR run_row.state <> 'done' THEN
+		RETURN QUERY VALUES ('rows are in the target that neither it nor a source had', surplus, NULL::text);
+	ELSIF plan.kind = 'none' THEN
 		RETURN QUERY SELECT 'rows are in the target more often than they should be', v.count, v.example
 			FROM snowflake_migrate_internal.verify_surplus(run_, no_) AS v WHERE v.count > 0;
 	END IF;

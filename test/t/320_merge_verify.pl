@@ -137,6 +137,23 @@ finds(q(a mail twice, with an id of the server's), 'mail', doubled('snowflake_ne
 # When the target has been opened again, nothing tells such a row from a new one.
 finds('a friendship more', 'friendships', q{UPDATE snowflake_migrate.runs SET state = 'verifying'},
 	"INSERT INTO realm.friendships SELECT min(lo), $id_two, '2020-01-01' FROM realm.friendships WHERE lo <> $id_two");
+
+# Of a table whose keys tell when they were made, they do; but until the run is done the target is closed.
+sub says
+{
+	my ($state, @statements) = @_;
+
+	return $merge->sql('one', 'BEGIN', 'SET LOCAL session_replication_role = replica', "UPDATE snowflake_migrate.runs SET state = '$state'", @statements,
+		qq{SELECT concat_ws(' ', relation, problem, count) FROM snowflake_migrate.verify($run)}, 'ROLLBACK');
+}
+
+my $late = q{INSERT INTO realm.mail (mark, sender_type, receiver_id, sent_at) VALUES ('late', 'system', 1, now())};
+my $gone = q{DELETE FROM realm.mail WHERE mark = (SELECT min(mark) FROM realm.mail WHERE mark ~ '^T' AND NOT EXISTS (SELECT FROM realm.mail AS r WHERE r.reply_to = mail.id))};
+
+is(says('done', $late), '', 'a mail that was written since is none of the merge');
+is(says('verifying', $late), 'realm.mail rows are in the target that neither it nor a source had 1', 'found: a mail that was written before the proof');
+is(says('verifying', $late, $gone), "realm.mail rows that the target had are gone 1\nrealm.mail rows are in the target that neither it nor a source had 1",
+	'found: a mail that came, and one that is gone');
 finds('a row without a key twice', 'Guild Log',
 	'INSERT INTO realm."Guild Log" SELECT * FROM realm."Guild Log" WHERE ' . one_of('"Guild Log"', 'actor_id', 'true'));
 passes('rows that are there once');
