@@ -571,10 +571,11 @@ BEGIN
 		since := greatest(counts.in_target[3] - counts.in_map[3] - plan.former_ahead, 0);
 	END IF;
 	former := counts.in_target[1] - counts.in_map[1] - since;
-	/* Until it is done, the target is closed: what came since is as wrong as anything else. */
-	surplus := greatest(former - plan.former_rows, 0) + CASE run_row.state WHEN 'done' THEN 0 ELSE since END;
 	SELECT v.* INTO copies FROM snowflake_migrate_internal.verify_copies(names) AS v
 		WHERE since > 0 AND NOT run_row.target_in_use;
+	/* Until it is done, the target is closed: what came since is as wrong as anything else. */
+	surplus := greatest(former - plan.former_rows, 0)
+		+ CASE run_row.state WHEN 'done' THEN 0 ELSE greatest(since - coalesce(copies.count, 0), 0) END;
 	RETURN QUERY SELECT p.* FROM (VALUES
 			('ids have a node number of the merge and are not in the map',
 			 counts.in_target[2] - counts.in_map[2], NULL::text),
