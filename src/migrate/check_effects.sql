@@ -122,23 +122,17 @@ DECLARE
 	r record;
 BEGIN
 	FOR r IN
-		SELECT DISTINCT t.relation::text, c.attname AS name, q.seqrelid::regclass AS sequence,
-			snowflake_migrate_internal.can_set(q.seqrelid, t.relation) AS can_set,
-			has_sequence_privilege(o.relowner, q.seqrelid, 'UPDATE') AS can_owner_set,
+		SELECT q.relation::text, q.column_name AS name, q.sequence, q.of_numbers,
+			snowflake_migrate_internal.can_set(q.sequence, q.relation) AS can_set,
+			has_sequence_privilege(o.relowner, q.sequence, 'UPDATE') AS can_owner_set,
 			o.relowner::regrole AS owner
-		FROM snowflake_migrate_internal.merged_tables(run_) AS t
-			JOIN pg_class AS o ON o.oid = t.relation
-			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(t.relation) AS c
-			LEFT JOIN pg_attrdef AS d ON d.adrelid = c.attrelid AND d.adnum = c.attnum
-			JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass
-				AND (u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
-					 OR u.classid = 'pg_class'::regclass AND u.deptype IN ('a', 'i')
-						AND u.refobjid = c.attrelid AND u.refobjsubid = c.attnum)
-			JOIN pg_sequence AS q
-				ON q.seqrelid = CASE u.classid WHEN 'pg_attrdef'::regclass THEN u.refobjid ELSE u.objid END
-		WHERE NOT (t.kind = 'id' AND t.key = ARRAY[c.attname])
+		FROM snowflake_migrate_internal.merged_sequences(run_) AS q JOIN pg_class AS o ON o.oid = q.relation
 	LOOP
-		IF r.can_set THEN
+		IF NOT r.of_numbers THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,
+				format('sequence %s is not set past the values that are merged, as they are no numbers', r.sequence),
+				advice => 'Set it past them before the table is written to.');
+		ELSIF r.can_set THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation, r.name,
 				format('sequence %s is set past the values that are merged', r.sequence));
 		ELSIF NOT r.can_owner_set THEN

@@ -9,6 +9,9 @@
  * The names in queries that check a foreign key.  There, t is a row of the table child, with the columns of the key,
  * and given where none of them is null; p is a row of the table parent, and same where t refers to it.  A partition is
  * read through its table.
+ *
+ * Rows that are still to come are in no partition yet.  Of them, in_child and in_parent, over the columns alone, tell
+ * which get there; given_to_come and same_to_come are for those that do.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_key_names(foreign_key oid) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -19,23 +22,28 @@ BEGIN
 		SELECT jsonb_build_object(
 			'child', snowflake_migrate_internal.only(r.child),
 			'parent', snowflake_migrate_internal.only(r.parent),
-			'columns', string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n),
-			'given', string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)
-				|| snowflake_migrate_internal.in_part(f.conrelid, 't'),
-			'same', string_agg(snowflake_migrate_internal.compared(
-					k.operator, format('p.%I', b.attname), format('t.%I', a.attname)), ' AND ' ORDER BY k.n)
-				|| snowflake_migrate_internal.in_part(f.confrelid, 'p'),
+			'columns', k.columns,
+			'given', k.given || snowflake_migrate_internal.in_part(f.conrelid, 't'),
+			'same', k.same || snowflake_migrate_internal.in_part(f.confrelid, 'p'),
+			'given_to_come', k.given,
+			'same_to_come', k.same,
+			'in_child', coalesce(pg_get_partition_constraintdef(f.conrelid), 'true'),
+			'in_parent', coalesce(pg_get_partition_constraintdef(f.confrelid), 'true'),
 			'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
 		FROM pg_constraint AS f
 			CROSS JOIN LATERAL (
 				SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
 					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
-			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop)
-				WITH ORDINALITY AS k (attnum, parent_attnum, operator, n)
-			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
-		WHERE f.oid = foreign_key
-		GROUP BY f.conrelid, f.confrelid, r.child, r.parent);
+			CROSS JOIN LATERAL (
+				SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY c.n) AS columns,
+					string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY c.n) AS given,
+					string_agg(snowflake_migrate_internal.compared(
+						c.operator, format('p.%I', b.attname), format('t.%I', a.attname)), ' AND ' ORDER BY c.n) AS same
+				FROM unnest(f.conkey, f.confkey, f.conpfeqop)
+						WITH ORDINALITY AS c (attnum, parent_attnum, operator, n)
+					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
+					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS k
+		WHERE f.oid = foreign_key);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_names(oid)

@@ -336,7 +336,7 @@ BEGIN
 					AND d.condition IS NULL AND d.path IS NULL
 				ORDER BY d.dangling DESC LIMIT 1),
 				CASE c.confdeltype WHEN 'c' THEN 'skip' WHEN 'n' THEN 'null' ELSE 'error' END) AS rule,
-			k.columns, k.given, k.nullable,
+			k.columns, k.nullable,
 			/* What it has of the parent's key, where that is what it refers to. */
 			(SELECT CASE WHEN count(*) = cardinality(p.key) AND count(*) = cardinality(c.conkey)
 					THEN string_agg(format('t.%I', a.attname), ', ' ORDER BY array_position(p.key, b.attname)) END
@@ -345,15 +345,12 @@ BEGIN
 				JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = r.parent_attnum
 					AND b.attname = ANY (p.key)
 			 WHERE p.kind <> 'none') AS key_values,
-			'(' || coalesce(CASE WHEN c.conrelid <> t.relation THEN pg_get_partition_constraintdef(c.conrelid) END,
-							'true') || ')' AS in_part,
 			snowflake_migrate_internal.foreign_key_names(c.oid) AS names
 		FROM snowflake_migrate_internal.plan_tables AS t
 			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
 			CROSS JOIN LATERAL (
 				SELECT array_agg(a.attname) AS columns,
-					string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ') AS given,
 					array_agg(a.attname) FILTER (WHERE NOT a.attnotnull AND a.attname <> ALL (t.key)
 						AND (c.confdelsetcols IS NULL OR a.attnum = ANY (c.confdelsetcols))) AS nullable
 				FROM pg_attribute AS a WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)) AS k
@@ -374,20 +371,21 @@ BEGIN
 		'columns', fk.columns, 'nullable', fk.nullable,
 		'lost', snowflake_migrate_internal.fill($query$
 				SELECT t.*
-				FROM (SELECT * FROM ({rows}) AS {"name"} WHERE {in_part}) AS t
-				WHERE {comes} AND {given} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
+				FROM (SELECT * FROM ({rows}) AS {"name"} WHERE {in_child}) AS t
+				WHERE {comes} AND {given_to_come} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
 					{and_merged}{and_not_coming}
 			$query$, fk.names || own.names || jsonb_build_object(
-				'rows', own.rows, 'given', fk.given, 'in_part', fk.in_part,
+				'rows', own.rows,
 				'and_merged', CASE WHEN fk.key_values IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
 					' AND EXISTS (SELECT FROM {map} AS f WHERE f.action = ''c'' AND ({f.n#}) = ({key_values}))',
 					snowflake_migrate_internal.names(run_, fk.parent_no)
 						|| jsonb_build_object('key_values', fk.key_values)) END,
 				'and_not_coming', CASE WHEN fk.parent_no IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
-					' AND NOT EXISTS (SELECT FROM ({rows}) AS p WHERE {comes} AND {same})',
-					snowflake_migrate_internal.names(run_, fk.parent_no) || jsonb_build_object(
-						'rows', snowflake_migrate_internal.rows_to_come(run_, fk.parent_no),
-						'same', fk.names ->> 'same')) END)))
+					$q$ AND NOT EXISTS (
+						SELECT FROM (SELECT * FROM ({rows}) AS {"name"} WHERE {in_parent}) AS p
+						WHERE {comes} AND {same_to_come})$q$,
+					fk.names || snowflake_migrate_internal.names(run_, fk.parent_no) || jsonb_build_object(
+						'rows', snowflake_migrate_internal.rows_to_come(run_, fk.parent_no))) END)))
 	FROM fk CROSS JOIN own
 	ORDER BY fk.conname;
 END

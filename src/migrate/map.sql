@@ -483,7 +483,8 @@ BEGIN
 		SELECT c.conname, c.confrelid::regclass AS parent, p.no AS parent_no,
 			snowflake_migrate_internal.foreign_key_names(c.oid) AS names
 		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN pg_constraint AS c ON c.conrelid = t.relation AND c.contype = 'f' AND c.conparentid = 0
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
 			LEFT JOIN (snowflake_migrate_internal.plan_tables AS p
 					JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no))
 				ON p.run = run_ AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
@@ -500,13 +501,15 @@ BEGIN
 			snowflake_migrate_internal.fill($query$
 				SELECT t."merge source", concat_ws(', ', {columns}),
 					row_number() OVER (PARTITION BY t."merge source" ORDER BY concat_ws(', ', {columns}))
-				FROM ({become}) AS t
-				WHERE {comes} AND {given}
+				FROM (SELECT * FROM ({become}) AS {"name"} WHERE {in_child}) AS t
+				WHERE {comes} AND {given_to_come}
 					AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same}){and_not_brought}
 			$query$, names || fk.names || jsonb_build_object(
 				'become', snowflake_migrate_internal.all_rows(run_, no_),
 				'and_not_brought', CASE WHEN fk.parent_no IS NULL THEN '' ELSE snowflake_migrate_internal.fill(
-					' AND NOT EXISTS (SELECT FROM ({rows}) AS p WHERE {comes} AND {same})',
+					$q$ AND NOT EXISTS (
+						SELECT FROM (SELECT * FROM ({rows}) AS {"name"} WHERE {in_parent}) AS p
+						WHERE {comes} AND {same_to_come})$q$,
 					fk.names || snowflake_migrate_internal.names(run_, fk.parent_no) || jsonb_build_object(
 						'rows', snowflake_migrate_internal.all_rows(run_, fk.parent_no))) END)),
 			fk.conname, format('rows refer to rows of %s that are in neither the target nor a source', fk.parent),
@@ -904,10 +907,15 @@ BEGIN
 				'Choose another policy. A suffix may not change the values of the unique index.');
 			EXIT;
 		END IF;
-		/* Of the clashes, only those of the last pass count; and rows that stay behind may have dangled before. */
+		/*
+		 * Of what clashes, only that of the last pass counts: what has the same id may be the same row by now.  And
+		 * rows that stay behind may have dangled before.
+		 */
 		DELETE FROM snowflake_migrate.report AS f USING snowflake_migrate_internal.plan_tables AS t
 			WHERE t.run = run_ AND t.map_step = step AND f.run = run_ AND f.relation = t.relation::text
-				AND (f.severity = 'error' AND f.problem = 'rows clash' OR f.problem LIKE 'references to % dangle%');
+				AND (f.severity = 'error'
+						AND (f.problem = 'rows clash' OR f.problem LIKE 'snowflake ids of a source are in the target%')
+					 OR f.problem LIKE 'references to % dangle%');
 		changed := false;
 		FOREACH table_no IN ARRAY filled LOOP
 			changed := snowflake_migrate_internal.pass(run_, table_no) OR changed;

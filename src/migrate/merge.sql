@@ -487,26 +487,33 @@ COMMENT ON FUNCTION snowflake_migrate_internal.start(
 		name[], name[], bigint[], int, boolean, boolean, boolean, bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
 
-/* The sequences of columns that are not renumbered, those that a column owns and those that its default asks. */
+/*
+ * The sequences of columns that are not renumbered, those that a column owns and those that its default asks, with what
+ * they can give.
+ */
 CREATE FUNCTION snowflake_migrate_internal.merged_sequences(
 	run_ bigint,
 	OUT relation regclass,
 	OUT column_name name,
 	OUT sequence regclass,
-	OUT ascending boolean) RETURNS SETOF record
+	OUT ascending boolean,
+	OUT least_value bigint,
+	OUT greatest_value bigint,
+	OUT of_numbers boolean) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT DISTINCT t.relation, a.attname, q.seqrelid::regclass, q.seqincrement > 0
-	FROM snowflake_migrate_internal.plan_tables AS t
+	SELECT DISTINCT t.relation, a.attname, q.seqrelid::regclass, q.seqincrement > 0, q.seqmin, q.seqmax,
+		b.base IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype, 'numeric'::regtype, 'real'::regtype,
+				   'double precision'::regtype)
+	FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
+		CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS b
 		LEFT JOIN pg_attrdef AS d ON d.adrelid = t.relation AND d.adnum = a.attnum
 		JOIN pg_depend AS u ON (u.classid = 'pg_class'::regclass AND u.refclassid = 'pg_class'::regclass
 								AND u.refobjid = t.relation AND u.refobjsubid = a.attnum AND u.deptype IN ('a', 'i'))
 			OR (u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND u.refclassid = 'pg_class'::regclass)
 		JOIN pg_sequence AS q ON q.seqrelid IN (u.objid, u.refobjid)
-	WHERE t.run = run_ AND t.mode <> 'ignore' AND NOT (t.kind = 'id' AND a.attname = t.key[1])
-		AND a.atttypid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
-		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
+	WHERE NOT (t.kind = 'id' AND a.attname = t.key[1])
 	ORDER BY 1, 2
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.merged_sequences(bigint)
@@ -522,8 +529,8 @@ CREATE FUNCTION snowflake_migrate_internal.sequence_values(
 	column_name name) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT format('SELECT %I::bigint FROM %s', column_name, snowflake_migrate_internal.only(sequence_values.relation))
-		|| coalesce(string_agg(format(' UNION ALL SELECT %I::bigint FROM %s', column_name,
+	SELECT format('SELECT %I::numeric FROM %s', column_name, snowflake_migrate_internal.only(sequence_values.relation))
+		|| coalesce(string_agg(format(' UNION ALL SELECT %I::numeric FROM %s', column_name,
 									  snowflake_migrate_internal.only(s.relation)), '' ORDER BY s.source), '')
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
@@ -547,9 +554,12 @@ DECLARE
 	last bigint;
 	reached bigint;
 BEGIN
-	FOR seq IN SELECT q.* FROM snowflake_migrate_internal.merged_sequences(run_) AS q LOOP
-		EXECUTE format('SELECT %s(x.n) FROM (%s) AS x (n)', CASE WHEN seq.ascending THEN 'max' ELSE 'min' END,
-					   snowflake_migrate_internal.sequence_values(run_, seq.relation, seq.column_name)) INTO reached;
+	FOR seq IN SELECT q.* FROM snowflake_migrate_internal.merged_sequences(run_) AS q WHERE q.of_numbers LOOP
+		/* What it can't give never clashes with what it gives. */
+		EXECUTE format('SELECT %s FROM (%s) AS x (n) WHERE x.n BETWEEN %s AND %s',
+					   CASE WHEN seq.ascending THEN 'ceil(max(x.n))' ELSE 'floor(min(x.n))' END,
+					   snowflake_migrate_internal.sequence_values(run_, seq.relation, seq.column_name),
+					   seq.least_value, seq.greatest_value) INTO reached;
 		CONTINUE WHEN reached IS NULL;
 		IF NOT snowflake_migrate_internal.can_set(seq.sequence, seq.relation) THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, seq.relation::text, seq.column_name,
