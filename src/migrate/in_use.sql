@@ -983,7 +983,8 @@ DECLARE
 	detail text;
 	changed boolean;
 BEGIN
-	PERFORM set_config('lock_timeout', least(nullif(own_limit, 0), s.setting::int / 2)::text, true)
+	/* Less than a millisecond would be none: 0 is no limit. */
+	PERFORM set_config('lock_timeout', least(nullif(own_limit, 0), greatest(1, s.setting::int / 2))::text, true)
 		FROM pg_settings AS s WHERE s.name = 'deadlock_timeout';
 	BEGIN
 		RETURN CASE WHEN next IS NULL THEN snowflake_migrate_internal.rank_step(run_)
