@@ -65,10 +65,15 @@ $server->safe_psql('realm', q{CREATE TABLE photos (id bigserial PRIMARY KEY, pic
 $server->safe_psql('game', 'IMPORT FOREIGN SCHEMA public LIMIT TO (photos) FROM SERVER realm INTO realm');
 is($server->safe_psql('game', q{SELECT severity, relation, object, problem FROM snowflake_migrate.check('{realm}', 'public') WHERE object = 'picture'}),
 	'warning|public.photos|picture|may name large objects, which a merge does not copy', 'a column of large objects is asked about');
+# So that there is something to merge again.
+$server->safe_psql('game', 'CALL snowflake_migrate.rollback(' . $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs') . ')');
 ($status, $out, $err) = $server->psql('game', "CALL snowflake_migrate.merge('{realm}', 'public', '{78}')");
 isnt($status, 0, 'and a merge does not begin without an answer');
+like($err, qr/columns may hold ids, and nothing says of which table\nDETAIL: .*\bpicture\b/, 'the error names the column');
 $server->safe_psql('game', q{SELECT snowflake_migrate.declare_no_reference('photos', 'picture')});
 is($server->safe_psql('game', q{SELECT count(*) FROM snowflake_migrate.check('{realm}', 'public') WHERE object = 'picture'}), '0', 'it is answered');
+$server->safe_psql('game', q{CALL snowflake_migrate.merge('{realm}', 'public', '{78}')});
+is($server->safe_psql('game', 'SELECT count(*) FROM photos'), '1', 'and the merge begins');
 
 $server->stop;
 done_testing();
