@@ -590,7 +590,6 @@ BEGIN
 	DELETE FROM snowflake_migrate.report AS f
 		WHERE f.run = run_ AND f.relation = plan.relation::text AND f.severity = 'info'
 			AND EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
-						JOIN pg_class AS x ON x.relname = p.constraint_name
 						WHERE p.relation = plan.relation AND p.constraint_name = f.object);
 	PERFORM snowflake_migrate_internal.report_policies(run_, no_);
 	PERFORM snowflake_migrate_internal.count_rows(run_, no_, s.source)

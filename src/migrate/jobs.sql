@@ -528,7 +528,6 @@ DECLARE
 BEGIN
 	IF is_state <> state THEN
 		RETURN;
-
 	END IF;
 	started := snowflake_migrate_internal.start_workers(run_, jobs, settings);
 	IF started < jobs THEN

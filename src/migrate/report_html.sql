@@ -444,7 +444,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.html_run(snowflake_migrate.runs)
 	IS 'for snowflake_migrate.report_html()''s own use: times and node numbers of a run';
 
 /* Where a run stands, in one line. */
-CREATE FUNCTION snowflake_migrate_internal.html_state(run snowflake_migrate.runs, rows_to_do numeric) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.html_state(run snowflake_migrate.runs) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT format('<p class="state %s"><strong>%s</strong> %s</p>', s.class, s.words, s.sentence)
@@ -463,7 +463,7 @@ AS $$
 			ELSE ARRAY['open', 'Taken back.', 'The target has none of these rows any more.'] END) AS a (state)
 		CROSS JOIN LATERAL (SELECT a.state[1], a.state[2], a.state[3]) AS s (class, words, sentence)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.html_state(snowflake_migrate.runs, numeric)
+COMMENT ON FUNCTION snowflake_migrate_internal.html_state(snowflake_migrate.runs)
 	IS 'for snowflake_migrate.report_html()''s own use: where a run stands';
 
 /* The numbers at the top. */
@@ -471,7 +471,7 @@ CREATE FUNCTION snowflake_migrate_internal.html_summary(run snowflake_migrate.ru
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 	SET intervalstyle = 'postgres'
 AS $$
-	SELECT snowflake_migrate_internal.html_state(run, b.rows_to_do) || '<dl class="numbers">' || (
+	SELECT snowflake_migrate_internal.html_state(run) || '<dl class="numbers">' || (
 			SELECT string_agg(format('<div><dt>%s</dt><dd>%s</dd></div>', n.name, n.value), '' ORDER BY n.n)
 			FROM (VALUES
 				(1, CASE run.state WHEN 'dry run' THEN 'Rows would come' WHEN 'rolling back' THEN 'Rows still there'
