@@ -404,8 +404,8 @@ BEGIN
 		RETURN;
 	ELSIF run_row.target_in_use <> in_use THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('merge %s has begun with target_in_use => %s', run_, run_row.target_in_use),
-			HINT = 'Call it with the same, or take it back with snowflake_migrate.rollback().';
+			MESSAGE = format('merge %s has begun with target_in_use => %s', run_, run_row.target_in_use::text),
+			HINT = 'Call snowflake_migrate.merge() with the same, or snowflake_migrate.rollback().';
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_rules_in_use(run_) WHERE in_use;
 	UPDATE snowflake_migrate.runs AS r SET batch_size = batch_size_ WHERE r.run = run_;

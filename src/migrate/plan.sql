@@ -790,7 +790,9 @@ AS $$
 DECLARE
 	declared record;
 BEGIN
-	SELECT p.relation, p.constraint_name, p.policy, p.combine INTO declared
+	SELECT p.relation, p.constraint_name, p.policy,
+			CASE WHEN p.combine IS NULL THEN 'a precedence' ELSE 'combine' END AS without
+		INTO declared
 		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
 		WHERE t.run = run_
 			AND (p.combine IS NOT NULL
@@ -798,11 +800,11 @@ BEGIN
 		ORDER BY t.no, p.constraint_name LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-			MESSAGE = format('cannot merge into a target in use by the policy of "%s" of table %s',
-							 declared.constraint_name, declared.relation),
-			DETAIL = format('Policy "%s" with %s could change rows of the target, which its users change meanwhile.',
-							declared.policy, CASE WHEN declared.combine IS NULL THEN 'a precedence' ELSE 'combine' END),
-			HINT = 'Merge with the target closed, or declare the policy without it.';
+			MESSAGE = format('policy "%s" of constraint "%s" cannot be followed with target_in_use',
+							 declared.policy, declared.constraint_name),
+			DETAIL = format('With %s, it could change rows of table %s, which users of the target change meanwhile.',
+							declared.without, declared.relation),
+			HINT = format('Merge with the target closed, or declare the policy without %s.', declared.without);
 	END IF;
 END
 $$;
@@ -828,7 +830,7 @@ BEGIN
 	LOOP
 		IF snowflake_migrate_internal.is_in_use(run_) THEN
 			RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-				MESSAGE = format('cannot merge into a target in use by the maps of merge %s', f.former),
+				MESSAGE = format('the maps of merge %s cannot be used with target_in_use', f.former),
 				DETAIL = format('That merge has brought schema "%s", to which others of its source may refer.',
 								f.schema),
 				HINT = 'Merge with the target closed.';

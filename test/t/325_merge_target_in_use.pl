@@ -135,9 +135,12 @@ begin();
 	$refused->($statement, qr/cannot go on: the target changed.*bounties_mark_key: rows clash \(1\) for example ub3.*t\.players that were deleted meanwhile \(1\)/s,
 		'a clash without a policy');
 	is(sql($name, 'SELECT state FROM snowflake_migrate.runs ORDER BY run DESC LIMIT 1'), 'copying', 'the run is not finished');
-	$refused->($statement =~ s/, target_in_use => true//r, qr/has begun with target_in_use => t/, 'another way to go on');
+	$refused->($statement =~ s/, target_in_use => true//r, qr/has begun with target_in_use => true/, 'another way to go on');
 	sql($name, q{DELETE FROM t.bounties WHERE mark = 'ub3'},
 		q{SELECT snowflake_migrate.declare_reference('t.bounties', 'player_id', 't.players', dangling => 'skip')});
+	# However short the deadlock_timeout, there is a limit: 0 would be none.
+	is(sql($name, 'BEGIN', 'SET LOCAL deadlock_timeout = 1', 'SELECT FROM snowflake_migrate.runs AS r, snowflake_migrate_internal.next_step(r.run)', 'SHOW lock_timeout', 'ROLLBACK'),
+		'1ms', 'a batch waits for a lock for a moment');
 	finish_merge(start_merge($name, $statement, 'merger'), 'put right');
 	is($server->safe_psql($name, $verify, connstr => $place), '', 'it is verified');
 	is(sql($name, q{SELECT count(*) FROM t.bounties WHERE mark ~ '^u'}), 9, 'a bounty on a player who was deleted is left out, as is declared');

@@ -88,12 +88,12 @@ my $behind = join ',', map { "'$_'" } @behind;
 		isnt($status, 0, "$declaration: refused");
 		like($err, $pattern, "$declaration: the error says why");
 	};
-	my $by = qr/cannot merge into a target in use by the policy of "\w+" of table t\.\w+/;
+	my $by = qr/policy "\w+" of constraint "\w+" cannot be followed with target_in_use/;
 
-	$refused->(q{'t.players', 'players_name_key', 'suffix', '_x', precedence => 'mark'}, qr/$by\nDETAIL:  Policy "suffix" with a precedence could change/);
-	$refused->(q{'t.accounts', 'accounts_number_key', 'next_free', precedence => 'mark'}, qr/$by\nDETAIL:  Policy "next_free" with a precedence could change/);
-	$refused->(q{'t.wallets', 'wallets_pkey', 'keep_first', precedence => 'mark'}, qr/$by\nDETAIL:  Policy "keep_first" with a precedence could change/);
-	$refused->(q{'t.wallets', 'wallets_pkey', 'keep_source', combine => '{"mark": "max"}'}, qr/$by\nDETAIL:  Policy "keep_source" with combine could change/);
+	$refused->(q{'t.players', 'players_name_key', 'suffix', '_x', precedence => 'mark'}, qr/$by\nDETAIL:  With a precedence, it could change rows of table t\.players/);
+	$refused->(q{'t.accounts', 'accounts_number_key', 'next_free', precedence => 'mark'}, qr/$by\nDETAIL:  With a precedence, it could change rows of table t\.accounts/);
+	$refused->(q{'t.wallets', 'wallets_pkey', 'keep_first', precedence => 'mark'}, qr/$by\nDETAIL:  With a precedence, it could change rows of table t\.wallets/);
+	$refused->(q{'t.wallets', 'wallets_pkey', 'keep_source', combine => '{"mark": "max"}'}, qr/$by\nDETAIL:  With combine, it could change rows of table t\.wallets/);
 
 	my $holder = hold($name, 'ua5');
 	my $call = start_merge($name, $statement);
