@@ -93,6 +93,41 @@ UPDATE snowflake_migrate.runs SET started_at = '-infinity', finished_at = '2300-
 SELECT is_safe(:run);
 
 --
+-- Declarations, all of them; combined values are no new names; what is not proved of a target in use
+--
+CREATE SCHEMA t;
+CREATE SCHEMA s;
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT players_name_key UNIQUE, gold int, seen int, born date);
+CREATE TABLE t.chests (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text CONSTRAINT chests_code_key UNIQUE, is_open boolean);
+CREATE TABLE s.players (LIKE t.players);
+CREATE TABLE s.chests (LIKE t.chests);
+INSERT INTO t.players (name, gold, seen, born) VALUES ('Ada', 10, 1, '2024-01-01'), ('Bob', 5, 9, '2024-01-02');
+INSERT INTO s.players VALUES (1, 'Ada', 7, 2, '2024-01-03'), (2, 'Cid', 1, 1, '1990-01-01');
+INSERT INTO t.chests (code) VALUES ('a');
+INSERT INTO s.chests VALUES (1, 'a', true), (2, 'b', false);
+SELECT snowflake_migrate.declare_policy('t.players', 'players_name_key', 'keep_first', precedence => 'seen DESC', combine => '{"seen": "max", "gold": "sum"}');
+SELECT snowflake_migrate.declare_created('t.players', 'born', early => 'pack');
+SELECT snowflake_migrate.declare_table('t.chests', 'copy', "only" => 'is_open');
+SELECT snowflake_migrate.declare_policy('t.chests', 'chests_code_key', 'suffix', '.{source}');
+CALL snowflake_migrate.merge('{s}', 't', '{962}') \gset
+CREATE FUNCTION section(run bigint, title text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT * FROM regexp_split_to_table(split_part(split_part(regexp_replace(snowflake_migrate.report_html(run), '(<h2>[^<]*</h2>)', E'\n\\1', 'g'),
+		'<h2>' || title || '</h2>', 2), '<h2>', 1), '</tr>|</li>|</p>') AS line
+	WHERE line ~ '[^\s]' AND line !~ '<pre>|^</tbody>'
+$$;
+SELECT regexp_replace(regexp_replace(section(:run, title), '<wbr/>|<[^>]*>|\n', ' ', 'g'), '\d{15,}', 'ID', 'g') AS line
+FROM unnest(ARRAY['What clashed, and what became of it', 'Who was renamed', 'What was declared']) AS title;
+SELECT regexp_replace(snowflake_migrate.report_html(:run), '.*<dt>Renamed</dt><dd>(\d+).*', '\1') AS renamed;
+CALL snowflake_migrate.rollback(:run);
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 't.players'::regclass;
+SELECT snowflake_migrate.declare_policy('t.players', 'players_name_key', 'suffix', '.{source}');
+CALL snowflake_migrate.merge('{s}', 't', '{963}', target_in_use => true) \gset
+SELECT regexp_replace(section(:run, 'What was proved'), '<[^>]*>|\d{4}-\d.*', '', 'g') AS line;
+SELECT is_safe(:run);
+DROP FUNCTION section;
+DROP SCHEMA s, t CASCADE;
+
+--
 -- Errors and rights
 --
 SELECT snowflake_migrate.report_html(9000000000000000000);
@@ -110,6 +145,7 @@ RESET ROLE;
 DROP OWNED BY reader;
 DROP ROLE reader;
 DELETE FROM snowflake_migrate.declared_policies;
+DELETE FROM snowflake_migrate.declared_tables;
 DELETE FROM snowflake_migrate.declared_references;
 DELETE FROM snowflake_migrate.declared_created;
 DROP FUNCTION states, page, is_safe, is_well_formed;

@@ -173,6 +173,8 @@ AS $$
 		WHEN 'next_free' THEN 'got the next free number'
 		WHEN 'keep_target' THEN 'became one with the row that was there first, which stays'
 		WHEN 'keep_source' THEN 'became one with the row that was there, which took the values of the source'
+		WHEN 'keep_first' THEN 'became one with the row that comes first, which stays'
+		WHEN 'combine' THEN 'stayed for several rows, with their combined values'
 		WHEN 'skip' THEN 'were left out'
 		WHEN 'rerank' THEN 'were ranked anew'
 		WHEN 'renumber' THEN 'got new ids'
@@ -222,7 +224,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.html_clashes(bigint)
 	IS 'for snowflake_migrate.report_html()''s own use: what clashed';
 
-/* Who has another name or number than before, but ranks: of each table some. */
+/* Who has another name or number than before, but not ranks, and not combined values: of each table some. */
 CREATE FUNCTION snowflake_migrate_internal.html_renamed(run_ bigint) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -234,7 +236,7 @@ AS $$
 				row_number() OVER (PARTITION BY r.relation
 					ORDER BY r.old_value COLLATE "C", r.source COLLATE "C", r.old_key COLLATE "C") AS place
 			FROM snowflake_migrate.records AS r
-			WHERE r.run = run_ AND r.column_name IS NOT NULL AND r.policy <> 'rerank'
+			WHERE r.run = run_ AND r.column_name IS NOT NULL AND r.policy NOT IN ('rerank', 'combine')
 		) AS x
 	)
 	SELECT E'<section><h2>Who was renamed</h2>\n' || CASE
@@ -249,8 +251,8 @@ AS $$
 				snowflake_migrate_internal.html(left(coalesce(n.new_key, n.old_key), 60))])
 				ORDER BY n.n) FILTER (WHERE n.n <= 100),
 			max(n.total), format(E'SELECT relation, source, old_key, new_key, old_value, new_value\n'
-				'  FROM snowflake_migrate.records WHERE run = %s AND column_name IS NOT NULL AND policy <> ''rerank'';',
-				run_)) END || '</section>'
+				'  FROM snowflake_migrate.records\n'
+				'  WHERE run = %s AND column_name IS NOT NULL AND policy NOT IN (''rerank'', ''combine'');', run_)) END || '</section>'
 	FROM h LEFT JOIN n ON true
 	GROUP BY h.columns
 $$;
@@ -307,10 +309,15 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit 
 AS $$
 	SELECT E'<section><h2>What was proved</h2>\n' || CASE
 			WHEN run.state = 'done' OR run.state = 'dry run' AND e.errors = 0 THEN
-				'<ul><li>The map has each row of the sources, and the row that it leads to is there.</li>'
-				'<li>Each column is equal, bit by bit; a reference is what the map says; a policy&#39;s change is what '
-				'is on record.</li><li>No table has more rows than it had, plus those that came. Foreign keys hold, '
-				'for all rows.</li><li>Constraints and triggers are as they were.</li></ul><p>'
+				'<ul><li>The map has each row of the sources, and the row that it leads to is there'
+				|| CASE WHEN run.target_in_use THEN ', or was deleted since' ELSE '' END
+				|| '.</li><li>Each column is equal, bit by bit; a reference is what the map says; a policy&#39;s change is '
+				'what is on record'
+				|| CASE WHEN run.target_in_use THEN ', but for rows that users have changed or deleted since, which the '
+					'report counts.</li><li>The merge wrote no row that the map does not have; what users have added '
+					'is not looked at'
+				ELSE '.</li><li>No table has more rows than it had, plus those that came' END
+				|| '. Foreign keys hold, for all rows.</li><li>Constraints and triggers are as they were.</li></ul><p>'
 				|| CASE run.state WHEN 'done' THEN format('That was so on %s. What happened since, this says:</p>%s',
 						snowflake_migrate_internal.html_time(run.finished_at), snowflake_migrate_internal.html_query(
 							format('SELECT * FROM snowflake_migrate.verify(%s);', run.run)))
@@ -359,8 +366,9 @@ AS $$
 	SELECT snowflake_migrate_internal.table_name(t.relation), array_to_string(t.natural_key, ', '),
 		t.mode || coalesce(', accepts ' || nullif(array_to_string(t.accept, ', '), ''), '')
 			|| coalesce(', leaves out ' || nullif(array_to_string(t.ignored_columns, ', '), ''), '')
+			|| coalesce(', only rows where ' || t.condition, '')
 	FROM snowflake_migrate_internal.plan_tables AS t
-	WHERE t.run = run_ AND (t.mode <> 'copy' OR t.ignored_columns <> '{}')
+	WHERE t.run = run_ AND (t.mode <> 'copy' OR t.ignored_columns <> '{}' OR t.condition IS NOT NULL)
 	UNION ALL
 	SELECT snowflake_migrate_internal.table_name(t.relation), f.name || coalesce(' ' || f.path, ''),
 		format('refers to %s', snowflake_migrate_internal.table_name(p.relation))
@@ -372,11 +380,17 @@ AS $$
 	WHERE f.run = run_ AND f.declared
 	UNION ALL
 	SELECT snowflake_migrate_internal.table_name(t.relation), t.created, 'tells when a row was created'
+			|| CASE c.early WHEN 'pack' THEN '; rows older than the epoch come in order after it' ELSE '' END
 	FROM snowflake_migrate_internal.plan_tables AS t
+		LEFT JOIN snowflake_migrate.declared_created AS c ON c.relation = t.relation
 	WHERE t.run = run_ AND t.created IS NOT NULL
 	UNION ALL
 	SELECT snowflake_migrate_internal.table_name(t.relation), p.constraint_name,
 		format('rows that clash: %s', p.policy) || coalesce(', ' || p.argument, '')
+			|| coalesce('; precedence: ' || p.precedence, '')
+			|| coalesce('; combined: ' || (
+				SELECT string_agg(format('%s (%s)', e.key, e.value), ', ' ORDER BY e.key COLLATE "C")
+				FROM jsonb_each_text(p.combine) AS e), '')
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN snowflake_migrate.declared_policies AS p ON p.relation = t.relation
 	WHERE t.run = run_
@@ -394,7 +408,7 @@ AS $$
 		FROM snowflake_migrate_internal.declarations(run_) AS d
 	)
 	SELECT CASE WHEN count(n.n) = 0 THEN '' ELSE E'<section><h2>What was declared</h2>\n'
-		|| snowflake_migrate_internal.html_table('Declarations that made the plan; policies as they are declared now',
+		|| snowflake_migrate_internal.html_table('Declarations that made the plan; policies and early rows as they are declared now',
 			h.columns, array_agg(snowflake_migrate_internal.html_row(h.columns, ARRAY[
 				snowflake_migrate_internal.html_name(n.relation), snowflake_migrate_internal.html_name(n.object),
 				snowflake_migrate_internal.html(n.what)]) ORDER BY n.n) FILTER (WHERE n.n <= 1000),
@@ -491,7 +505,7 @@ AS $$
 			WHERE n.value IS NOT NULL AND (run.state <> 'dry run' OR n.n NOT IN (4, 5))) || '</dl>'
 	FROM (SELECT coalesce(sum(b.rows_done), 0), coalesce(sum(b.rows_to_do), 0), count(DISTINCT b.relation)
 		  FROM snowflake_migrate_internal.brought(run.run) AS b) AS b (rows_done, rows_to_do, tables),
-		(SELECT count(*), count(*) FILTER (WHERE r.column_name IS NOT NULL AND r.policy <> 'rerank')
+		(SELECT count(*), count(*) FILTER (WHERE r.column_name IS NOT NULL AND r.policy NOT IN ('rerank', 'combine'))
 		 FROM snowflake_migrate.records AS r WHERE r.run = html_summary.run.run) AS c (records, renamed)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.html_summary(snowflake_migrate.runs)
