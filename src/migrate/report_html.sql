@@ -252,7 +252,8 @@ AS $$
 				ORDER BY n.n) FILTER (WHERE n.n <= 100),
 			max(n.total), format(E'SELECT relation, source, old_key, new_key, old_value, new_value\n'
 				'  FROM snowflake_migrate.records\n'
-				'  WHERE run = %s AND column_name IS NOT NULL AND policy NOT IN (''rerank'', ''combine'');', run_)) END || '</section>'
+				'  WHERE run = %s AND column_name IS NOT NULL AND policy NOT IN (''rerank'', ''combine'');',
+				run_)) END || '</section>'
 	FROM h LEFT JOIN n ON true
 	GROUP BY h.columns
 $$;
@@ -311,11 +312,11 @@ AS $$
 			WHEN run.state = 'done' OR run.state = 'dry run' AND e.errors = 0 THEN
 				'<ul><li>The map has each row of the sources, and the row that it leads to is there'
 				|| CASE WHEN run.target_in_use THEN ', or was deleted since' ELSE '' END
-				|| '.</li><li>Each column is equal, bit by bit; a reference is what the map says; a policy&#39;s change is '
-				'what is on record'
-				|| CASE WHEN run.target_in_use THEN ', but for rows that users have changed or deleted since, which the '
-					'report counts.</li><li>The merge wrote no row that the map does not have; what users have added '
-					'is not looked at'
+				|| '.</li><li>Each column is equal, bit by bit; a reference is what the map says; a policy&#39;s '
+				'change is what is on record'
+				|| CASE WHEN run.target_in_use THEN ', but for rows that users have changed or deleted since, which '
+					'the report counts.</li><li>The merge wrote no row that the map does not have; what users have '
+					'added is not looked at'
 				ELSE '.</li><li>No table has more rows than it had, plus those that came' END
 				|| '. Foreign keys hold, for all rows.</li><li>Constraints and triggers are as they were.</li></ul><p>'
 				|| CASE run.state WHEN 'done' THEN format('That was so on %s. What happened since, this says:</p>%s',
@@ -408,8 +409,8 @@ AS $$
 		FROM snowflake_migrate_internal.declarations(run_) AS d
 	)
 	SELECT CASE WHEN count(n.n) = 0 THEN '' ELSE E'<section><h2>What was declared</h2>\n'
-		|| snowflake_migrate_internal.html_table('Declarations that made the plan; policies and early rows as they are declared now',
-			h.columns, array_agg(snowflake_migrate_internal.html_row(h.columns, ARRAY[
+		|| snowflake_migrate_internal.html_table('Declarations that made the plan; policies and early rows as they are '
+			'declared now', h.columns, array_agg(snowflake_migrate_internal.html_row(h.columns, ARRAY[
 				snowflake_migrate_internal.html_name(n.relation), snowflake_migrate_internal.html_name(n.object),
 				snowflake_migrate_internal.html(n.what)]) ORDER BY n.n) FILTER (WHERE n.n <= 1000),
 			max(n.total), 'SELECT * FROM snowflake_migrate.declared_references;') || '</section>' END
