@@ -639,7 +639,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rollback_start(bigint, boolean)
 	IS 'for snowflake_migrate.rollback(): checks what is in the way';
 
 /* Takes back a batch of one table of one source. */
-CREATE FUNCTION snowflake_migrate_internal.uncopy(run_ bigint, no_ int, source_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.uncopy(run_ bigint, no_ int, source_ int) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
@@ -713,46 +713,55 @@ BEGIN
 		PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, true),
 			snowflake_migrate_internal.apply_changes(run_, no_, true);
 	END IF;
+	RETURN deleted + restored;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.uncopy(bigint, int, int)
 	IS 'for snowflake_migrate.rollback(): takes back a batch';
 
-/* What one transaction takes back.  Returns false when there is nothing left, and the run is rolled back. */
+/*
+ * What one transaction takes back: as step() copies them, batches of tables that fit into one together, or the rest of a
+ * cycle.  Returns false when there is nothing left, and the run is rolled back.
+ */
 CREATE FUNCTION snowflake_migrate_internal.rollback_step(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
+	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
 	next record;
 	member record;
 BEGIN
-	SELECT s.no, s.source, t.copy_step, t.cyclic INTO next
-		FROM snowflake_migrate_internal.plan_sources AS s
-			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE s.run = run_ AND NOT s.done
-		ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
-		LIMIT 1;
-	IF NOT FOUND THEN
-		/* Those that could not be built beside the run's rows. */
-		IF snowflake_migrate_internal.build_indexes(run_) THEN
-			RETURN true;
+	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
+		SELECT s.no, s.source, s.rows_done, t.copy_step, t.cyclic INTO next
+			FROM snowflake_migrate_internal.plan_sources AS s
+				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			WHERE s.run = run_ AND NOT s.done
+			ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
+			LIMIT 1;
+		EXIT WHEN batch > 1 AND (NOT FOUND OR next.cyclic OR next.rows_done > rows_left);
+		IF NOT FOUND THEN
+			/* Those that could not be built beside the run's rows. */
+			IF snowflake_migrate_internal.build_indexes(run_) THEN
+				RETURN true;
+			END IF;
+			PERFORM snowflake_migrate_internal.refuse_unbuilt(run_);
+			UPDATE snowflake_migrate.runs AS r
+				SET state = 'rolled back', finished_at = clock_timestamp()
+				WHERE r.run = run_;
+			RETURN false;
 		END IF;
-		PERFORM snowflake_migrate_internal.refuse_unbuilt(run_);
-		UPDATE snowflake_migrate.runs AS r
-			SET state = 'rolled back', finished_at = clock_timestamp()
-			WHERE r.run = run_;
-		RETURN false;
-	END IF;
-	FOR member IN
-		SELECT s.no, s.source
-		FROM snowflake_migrate_internal.plan_sources AS s
-			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done
-			AND (next.cyclic OR (s.no, s.source) = (next.no, next.source))
-		ORDER BY s.no DESC, s.source DESC
-	LOOP
-		PERFORM snowflake_migrate_internal.uncopy(run_, member.no, member.source);
+		FOR member IN
+			SELECT s.no, s.source
+			FROM snowflake_migrate_internal.plan_sources AS s
+				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done
+				AND (next.cyclic OR (s.no, s.source) = (next.no, next.source))
+			ORDER BY s.no DESC, s.source DESC
+		LOOP
+			rows_left := rows_left - snowflake_migrate_internal.uncopy(run_, member.no, member.source);
+		END LOOP;
+		EXIT WHEN next.cyclic;
 	END LOOP;
 	RETURN true;
 END

@@ -1,0 +1,102 @@
+# What a merge of many tables reads: three times the tables, about three times the blocks, and not nine or 27 times.  Half of the
+# tables have a few rows, the others none, as an application's tables often are in a game's or a shop's database.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Snowflake::Server;
+use Test::More;
+
+my $server = Snowflake::Server->new('many');
+my @sizes = (50, 150);
+
+$server->init;
+# Blocks that somebody else reads would count, too.
+$server->configure('autovacuum' => 'off', 'max_locks_per_transaction' => 256);
+$server->start;
+
+# The blocks, of catalogs and of tables, that a statement has read, and what it has said.
+sub blocks_of
+{
+	my ($database, $statement) = @_;
+	# Counters of a session are seen by others, and by itself, from its next idle moment on.
+	my $read = q{SELECT pg_stat_force_next_flush();
+		SELECT 'blocks', sum(coalesce(heap_blks_hit, 0) + coalesce(heap_blks_read, 0) + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))
+		FROM pg_statio_all_tables;};
+	my $said = $server->safe_psql($database, "$read $statement; $read");
+	my ($before, $after) = $said =~ /^blocks\|(\d+)$/mg;
+
+	return $after - $before;
+}
+
+# Each table but the first ten refers to two others: one of the first, which always have rows, and any before it.
+sub schema
+{
+	my ($name, $default, $tables) = @_;
+	my $sql = "CREATE SCHEMA $name;";
+
+	foreach my $i (1 .. $tables)
+	{
+		my ($any, $first) = (($i * 7) % ($i > 1 ? $i - 1 : 1) + 1, ($i * 3) % 10 + 1);
+		my $references = $i <= 10 ? '' : ", first_id bigint NOT NULL REFERENCES $name.t$first, any_id bigint REFERENCES $name.t$any";
+
+		$sql .= "CREATE TABLE $name.t$i (id bigint PRIMARY KEY $default, name text UNIQUE$references);";
+		next if $default || $i > 10 && $i % 2;
+		$sql .= "INSERT INTO $name.t$i SELECT g, '$name $i ' || g" . ($i > 10 ? ", g, CASE WHEN $any <= 10 OR $any % 2 = 0 THEN g END" : '') .
+			' FROM generate_series(1, 20) AS g;';
+	}
+	return $sql;
+}
+
+# Of each table that has rows, its row, and those that it refers to, by their names.
+sub rows
+{
+	my ($database, $tables, @schemas) = @_;
+	my @queries;
+
+	foreach my $i (grep { $_ <= 10 || $_ % 2 == 0 } 1 .. $tables)
+	{
+		my ($any, $first) = (($i * 7) % ($i > 1 ? $i - 1 : 1) + 1, ($i * 3) % 10 + 1);
+
+		push @queries, $i <= 10 ? "SELECT name, NULL, NULL FROM $_.t$i" :
+			"SELECT t.name, f.name, a.name FROM $_.t$i AS t JOIN $_.t$first AS f ON f.id = t.first_id LEFT JOIN $_.t$any AS a ON a.id = t.any_id"
+			foreach @schemas;
+	}
+	return $server->safe_psql($database, 'SELECT count(*), sum(hashtextextended(r::text, 0)) FROM (' . join(' UNION ALL ', @queries) . ') AS r');
+}
+
+my %blocks;
+
+foreach my $tables (@sizes)
+{
+	my $database = "of_$tables";
+
+	$server->safe_psql('postgres', "CREATE DATABASE $database");
+	$server->safe_psql($database, 'CREATE EXTENSION snowflake_migrate CASCADE');
+	$server->safe_psql($database, schema('world', 'DEFAULT snowflake_nextval()', $tables) . schema('one', '', $tables) . schema('two', '', $tables) . 'ANALYZE');
+
+	my $sources = rows($database, $tables, qw(one two));
+
+	push @{ $blocks{$_->[0]} }, blocks_of($database, $_->[1])
+		foreach [ check => q{SELECT count(*) FROM snowflake_migrate.check('{one,two}', 'world')} ],
+		[ merge => q{CALL snowflake_migrate.merge('{one,two}', 'world', '{1001,1002}')} ];
+
+	my $run = $server->safe_psql($database, 'SELECT run FROM snowflake_migrate.runs');
+
+	is(rows($database, $tables, 'world'), $sources, "$tables tables: each row has come, and refers to what it referred to");
+	push @{ $blocks{proof} }, blocks_of($database, "SELECT count(*) FROM snowflake_migrate.verify($run)");
+	is($server->safe_psql($database, "SELECT count(*) FROM snowflake_migrate.verify($run)"), '0', "$tables tables: it is proved");
+	push @{ $blocks{rollback} }, blocks_of($database, "CALL snowflake_migrate.rollback($run)");
+	is(rows($database, $tables, 'world'), '0|', "$tables tables: and taken back");
+}
+foreach my $what (sort keys %blocks)
+{
+	my ($few, $many) = @{ $blocks{$what} };
+
+	note "$what: $few blocks for $sizes[0] tables, $many for $sizes[1]";
+	cmp_ok($few, '>', $sizes[0], "$what: blocks are counted");
+	cmp_ok($many, '<', 2 * $few * $sizes[1] / $sizes[0], "$what: $sizes[1] tables read less than twice as many blocks for each as $sizes[0]");
+}
+
+$server->stop;
+done_testing();
