@@ -433,13 +433,18 @@ sub wait_for_clients
 	return;
 }
 
-# Waits for the clients to end; with a running server their sessions are ended.
+# Waits for the clients to end; with a running server their sessions are ended, also of those that are still connecting.
 sub finish_clients
 {
 	my ($self) = @_;
+	my @running = @{ $self->{clients} };
 
-	$self->value(q{count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'client'})
-	  if defined $self->{_pid};
+	while (defined $self->{_pid} && @running)
+	{
+		$self->value(q{count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'client'});
+		@running = grep { $_->{run}->pumpable } @running;
+		usleep(20_000) if @running;
+	}
 	foreach my $client (@{ $self->{clients} })
 	{
 		$client->{run}->finish;
