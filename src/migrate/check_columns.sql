@@ -445,7 +445,10 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_column_order(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds columns that are in another order';
 
-/* Columns whose names the merge's queries give to columns of their own, beside those of the table. */
+/*
+ * Columns whose names the merge's queries give to columns of their own, beside those of the table; and of columns that
+ * policies change, those that a table of changes has itself (create_map()).
+ */
 CREATE FUNCTION snowflake_migrate_internal.check_column_names(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -458,7 +461,18 @@ BEGIN
 			SELECT p.relation, p.source_relation FROM snowflake_migrate_internal.source_tables(run_) AS p
 		) AS r
 			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(r.read) AS c
-		WHERE c.attname ~ '^(merge ([oen][0-9]+|source|action|tries|try|former|suffix)|snowflake condition [0-9]+)$';
+		WHERE c.attname ~ ('^(merge ([oenk][0-9]+|source|action|tries|try|former|suffix|rank|combined|is there)'
+						   '|snowflake condition [0-9]+)$')
+		UNION ALL
+		SELECT snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, c.name,
+			'a policy changes it, and the merge uses this name for a column of its own', NULL, NULL,
+			'Give the column another name.')
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN snowflake_migrate_internal.plan_columns AS c ON c.run = run_ AND c.no = t.no
+		WHERE c.changed_by IS NOT NULL
+			AND (c.name ~ '^(source|tries|o[0-9]+)$' OR EXISTS (
+				SELECT FROM snowflake_migrate_internal.plan_columns AS k
+				WHERE k.run = run_ AND k.no = t.no AND k.changed_by IS NOT NULL AND c.name = 'old ' || k.name));
 	RETURN NOT FOUND;
 END
 $$;

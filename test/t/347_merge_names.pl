@@ -257,4 +257,27 @@ my $refusal;
 $server->psql('reserved', q{CALL snowflake_migrate.merge('{west}', 'realm', '{900}')}, stderr => \$refusal);
 like($refusal, qr/cannot merge the schemas as they are.*table realm\.t, merge source: the merge uses this name/s, 'the merge is refused');
 
+
+# Each of them, where it is a plain column, and those that only a policy's column must not have.
+my $merged = sub {
+	my ($type, $policy, @names) = @_;
+	my $columns = join ', ', map { qq{"$_" $type} } @names;
+
+	$server->safe_psql('reserved', qq{DROP SCHEMA realm, west CASCADE; CREATE SCHEMA realm; CREATE SCHEMA west; DELETE FROM snowflake_migrate.declared_policies;
+		CREATE TABLE realm.t (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text CONSTRAINT t_code UNIQUE, $columns); CREATE TABLE west.t (LIKE realm.t);
+		$policy});
+	return $server->safe_psql('reserved', q{SELECT object, problem FROM snowflake_migrate.check('{west}', 'realm') WHERE severity = 'error' ORDER BY object COLLATE "C"});
+};
+my @reserved = map { "merge $_" } 'action', 'combined', 'e1', 'former', 'is there', 'k1', 'n1', 'o1', 'rank', 'source', 'suffix', 'tries', 'try';
+my @of_policies = ('o1', 'old x', 'source', 'tries');
+my @free = ('action', 'merge', 'merge ranks', 'n1', 'old y', 'x');
+my $combine = "SELECT snowflake_migrate.declare_policy('realm.t', 't_code', 'keep_target', combine => '" . '{' . join(', ', map { qq{"$_": "sum"} } sort @of_policies, @free) . '}' . "')";
+
+is($merged->('int', '', @reserved), join("\n", map { "$_|the merge uses this name for a column of its own" } @reserved), 'each name that the merge uses is refused');
+is($merged->('int', '', @of_policies, @free), '', 'others are not');
+is($merged->('int', $combine, @of_policies, @free), join("\n", map { "$_|a policy changes it, and the merge uses this name for a column of its own" } @of_policies), 'but where a policy changes them');
+is($merged->('int', $combine =~ s/"(?:o1|old x|source|tries)": "sum"(?:, )?//gr, @of_policies, @free), '', 'and not beside a column that it changes');
+$server->safe_psql('reserved', q{INSERT INTO realm.t (code, x, source) VALUES ('a', 1, 1); INSERT INTO west.t (id, code, x, source) VALUES (1, 'a', 2, 2); CALL snowflake_migrate.merge('{west}', 'realm', '{901}')});
+is($server->safe_psql('reserved', 'SELECT code, x, source FROM realm.t'), 'a|3|1', 'such a table is merged');
+
 done_testing();
