@@ -57,3 +57,17 @@ FROM snowflake_migrate_internal.plan_batches AS b JOIN snowflake_migrate_interna
 WHERE b.run = :run AND NOT (t.relation = 'jobs_target.pairs'::regclass AND b.batch > 3) ORDER BY 1, 2;
 ROLLBACK;
 DROP SCHEMA jobs_target, jobs_source CASCADE;
+
+-- workers have the settings that no library has defined, which a view reads
+CREATE SCHEMA jobs_target;
+CREATE SCHEMA jobs_source;
+CREATE SCHEMA jobs_rows;
+CREATE TABLE jobs_target.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tenant text);
+CREATE TABLE jobs_rows.players (id int PRIMARY KEY);
+INSERT INTO jobs_rows.players SELECT generate_series(1, 40);
+CREATE VIEW jobs_source.players AS SELECT id, coalesce(current_setting('app.tenant', true), 'none') AS tenant FROM jobs_rows.players;
+SET app.tenant = 'it''s "a"';
+CALL snowflake_migrate.merge('{jobs_source}', 'jobs_target', '{12}', batch_size => 10, jobs => 2) \gset
+SELECT tenant, count(*) FROM jobs_target.players GROUP BY tenant;
+RESET app.tenant;
+DROP SCHEMA jobs_target, jobs_source, jobs_rows CASCADE;

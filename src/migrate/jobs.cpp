@@ -494,6 +494,7 @@ PG_FUNCTION_INFO_V1(snowflake_migrate_workers);
 PG_FUNCTION_INFO_V1(snowflake_migrate_set_unit);
 PG_FUNCTION_INFO_V1(snowflake_migrate_set_telling);
 PG_FUNCTION_INFO_V1(snowflake_migrate_is_time_to_tell);
+PG_FUNCTION_INFO_V1(snowflake_migrate_undefined_settings);
 
 PGDLLEXPORT void snowflake_migrate_worker(Datum argument);
 
@@ -591,6 +592,21 @@ snowflake_migrate_is_time_to_tell(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(false);
 	told_at = now;
 	PG_RETURN_BOOL(true);
+}
+
+/* undefined_settings(): the names of the session's settings that no library has defined; pg_settings leaves them out. */
+Datum
+snowflake_migrate_undefined_settings(PG_FUNCTION_ARGS)
+{
+	int			count;
+	config_generic **const settings = all_settings(&count);
+	Datum	   *const names = static_cast<Datum *>(palloc(sizeof(Datum) * count));
+	int			found = 0;
+
+	for (int i = 0; i < count; i++)
+		if (settings[i]->flags & GUC_CUSTOM_PLACEHOLDER)
+			names[found++] = CStringGetTextDatum(settings[i]->name);
+	PG_RETURN_ARRAYTYPE_P(construct_array(names, found, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 /* A worker's main function. */

@@ -140,20 +140,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.allow_parallel(int)
 	IS 'for snowflake_migrate.merge()''s own use: lets PostgreSQL use as many processes as there are jobs';
 
+CREATE FUNCTION snowflake_migrate_internal.undefined_settings() RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL RESTRICTED AS '$libdir/snowflake_migrate', 'snowflake_migrate_undefined_settings';
+COMMENT ON FUNCTION snowflake_migrate_internal.undefined_settings()
+	IS 'for snowflake_migrate.merge()''s own use: the names of settings that no library has defined';
+
 /*
  * The settings of a session, for a worker: those that may change what a query means or takes.  Also those that the
- * session has not changed: whom the worker connects as may have others.  What each transaction sets for itself, and
- * what belongs to the session, is left out.
+ * session has not changed: whom the worker connects as may have others.  And those that no library has defined, which
+ * the code of an application reads.  What each transaction sets for itself, and what belongs to the session, is left
+ * out.
  */
 CREATE FUNCTION snowflake_migrate_internal.session_settings() RETURNS text
 LANGUAGE sql STABLE PARALLEL RESTRICTED
 AS $$
-	SELECT coalesce(pg_catalog.jsonb_object_agg(s.name, pg_catalog.current_setting(s.name))::pg_catalog.text, '{}')
-	FROM pg_catalog.pg_settings AS s
-	WHERE (s.context OPERATOR(pg_catalog.=) 'user'
-			OR s.context OPERATOR(pg_catalog.=) 'superuser' AND pg_catalog.has_parameter_privilege(s.name, 'SET'))
-		AND s.name OPERATOR(pg_catalog.!~)
-			'^(role|session_.*|seed|client_encoding|log_.*|(default_)?transaction_(isolation|read_only|deferrable))$'
+	SELECT coalesce(pg_catalog.jsonb_object_agg(x.name, pg_catalog.current_setting(x.name))::pg_catalog.text, '{}')
+	FROM (
+		SELECT s.name
+		FROM pg_catalog.pg_settings AS s
+		WHERE (s.context OPERATOR(pg_catalog.=) 'user'
+				OR s.context OPERATOR(pg_catalog.=) 'superuser'
+					AND pg_catalog.has_parameter_privilege(s.name, 'SET'))
+			AND s.name OPERATOR(pg_catalog.!~)
+				'^(role|session_.*|seed|client_encoding|log_.*|(default_)?transaction_(isolation|read_only|deferrable))$'
+		UNION ALL
+		SELECT pg_catalog.unnest(snowflake_migrate_internal.undefined_settings())
+	) AS x
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.session_settings()
 	IS 'for snowflake_migrate.merge()''s own use: the settings of a session';

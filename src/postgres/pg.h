@@ -81,6 +81,7 @@ extern "C"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
+#include "utils/guc_tables.h"
 #include "utils/inval.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
@@ -148,6 +149,18 @@ own_transaction()
 	return MyProc->vxid.lxid;
 #else
 	return MyProc->lxid;
+#endif
+}
+
+/* All settings of this backend, those that no library has defined, too. */
+inline config_generic **
+all_settings(int *count)
+{
+#if PG_VERSION_NUM >= 160000
+	return get_guc_variables(count);
+#else
+	*count = GetNumConfigOptions();
+	return get_guc_variables();
 #endif
 }
 
