@@ -594,7 +594,7 @@ snowflake_migrate_is_time_to_tell(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
-/* undefined_settings(): the names of the session's settings that no library has defined; pg_settings leaves them out. */
+/* undefined_settings(): the names of settings that no library has defined, which pg_settings leaves out. */
 Datum
 snowflake_migrate_undefined_settings(PG_FUNCTION_ARGS)
 {

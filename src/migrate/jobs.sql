@@ -161,8 +161,8 @@ AS $$
 		WHERE (s.context OPERATOR(pg_catalog.=) 'user'
 				OR s.context OPERATOR(pg_catalog.=) 'superuser'
 					AND pg_catalog.has_parameter_privilege(s.name, 'SET'))
-			AND s.name OPERATOR(pg_catalog.!~)
-				'^(role|session_.*|seed|client_encoding|log_.*|(default_)?transaction_(isolation|read_only|deferrable))$'
+			AND s.name OPERATOR(pg_catalog.!~) ('^(role|session_.*|seed|client_encoding|log_.*|'
+				'(default_)?transaction_(isolation|read_only|deferrable))$')
 		UNION ALL
 		SELECT pg_catalog.unnest(snowflake_migrate_internal.undefined_settings())
 	) AS x

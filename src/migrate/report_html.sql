@@ -251,8 +251,8 @@ AS $$
 				snowflake_migrate_internal.html(left(coalesce(n.new_key, n.old_key), 60))])
 				ORDER BY n.n) FILTER (WHERE n.n <= 100),
 			max(n.total), format(E'SELECT relation, source, old_key, new_key, old_value, new_value\n'
-				'  FROM snowflake_migrate.records\n'
-				'  WHERE run = %s AND column_name IS NOT NULL AND policy NOT IN (''rerank'', ''combine'');',
+					|| E'  FROM snowflake_migrate.records\n'
+					|| '  WHERE run = %s AND column_name IS NOT NULL AND policy NOT IN (''rerank'', ''combine'');',
 				run_)) END || '</section>'
 	FROM h LEFT JOIN n ON true
 	GROUP BY h.columns
