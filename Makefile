@@ -6,7 +6,7 @@
 #	make lint	what can be said of the code without running it: layout, clang-tidy, cppcheck, ShellCheck, plpgsql_check
 #	make demo	three private servers with an orders table over them; two game servers that are merged
 #	make dist	an archive of the last commit for PGXN, by its version in META.json
-#	make bench	the speed, as ratios within one run; BENCH=ids, merge, tables, references or adopt for a part of it
+#	make bench	the speed, as ratios within one run; BENCH=ids, report, merge, tables, references or adopt for a part of it
 
 EXTENSION = snowflake snowflake_migrate
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)

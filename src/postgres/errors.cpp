@@ -2,8 +2,9 @@
  * errors.cpp
  *		Reports why a call could not make an id: what is wrong, what was found, what to do.
  *
- * The errors of a registry are in grant.cpp, those of another layout than before
- * in layout_change.cpp.
+ * Other errors are where they are found: while a registry grants nothing, in grant.cpp;
+ * another layout than before, layout_change.cpp; a limit that can't be written,
+ * reservation.cpp; a database that came from another server, carried.cpp.
  */
 #include "postgres/errors.h"
 

@@ -258,7 +258,7 @@ define_clock_settings(GucContext at_start)
 								nullptr, assign_number, nullptr);
 	});
 
-	/* Two WAL flushes for each while ids are made; also the longest wait after a restart: keep it below max_wait. */
+	/* Half used, it is reserved anew.  With max_drift and a tick it is the longest wait after a restart. */
 	define("snowflake.reserve_ahead", [&] (const char *name) {
 		DefineCustomIntVariable(name, "Sets how far ahead of the ids the limit is made durable.", nullptr,
 								&reserve_ahead_ms, 500, 10, 60000, PGC_SIGHUP, GUC_UNIT_MS,
