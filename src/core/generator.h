@@ -223,7 +223,7 @@ public:
 					return taken;
 				continue;
 			}
-			if (tick >= load_granted())
+			if (!is_granted(tick))
 				return failure(Failure::past_grant, env_.now_ns(), tick, 0);
 			if (!make_durable(claim_count, tick + 1))
 				continue;
@@ -265,6 +265,12 @@ public:
 		env_.unlock();
 		env_.flush_limit();
 		return {};
+	}
+
+	/* Does what is claimed go up to the end of this tick? */
+	bool		is_granted(int64_t tick) const noexcept
+	{
+		return tick < load_granted();
 	}
 
 	/* The registry has granted more time to the node number that is claimed. */

@@ -63,6 +63,8 @@ enum class Doubt
 	upgrade_lost_limit,			/* pg_upgrade has left no limit */
 	lost_elsewhere,				/* nor in another database */
 	left_is_gone,				/* nothing could tell the next pg_upgrade who made ids here */
+	namesake,					/* the extension is another one of this name */
+	old_sql,					/* its objects are of a version before this library's */
 };
 
 struct Finding
@@ -228,9 +230,16 @@ keep_acceptance(const Carried &carried)
 		flush_log(log_scale(carried.scale));
 }
 
+/* Could raise_limit_to() do so now? */
+bool
+can_raise_limit_to(int64_t tick)
+{
+	return is_limit_writable() && (held_word() == 0 || server_generator().is_granted(tick - 1));
+}
+
 /* From now on no id is made below the tick, which is in the layout; false where that can't be. */
 bool
-raise_to(int64_t tick)
+raise_limit_to(int64_t tick)
 {
 	uint64_t	position = 0;
 	bool		is_held;
@@ -252,9 +261,12 @@ raise_to(int64_t tick)
  * What comes with a dump
  */
 
-/* Takes it over, where the server's ids do not lie above already; false where it may or can not. */
+/*
+ * Takes it over, where the server's ids do not lie above already; false where it may or can not.  With takes_over
+ * false: would that be so?
+ */
 bool
-take_over_restored(const Carried &carried)
+take_over_restored(const Carried &carried, bool takes_over)
 {
 	int64_t		tick = first_tick_past(carried);
 	Reason		reason;
@@ -267,22 +279,12 @@ take_over_restored(const Carried &carried)
 		int64_t		begin_us = tick_begin_us(server_layout(), tick);
 
 		if (tick > server_layout().last_tick() || begin_us > most_us || is_clock_in_doubt(begin_us) ||
-			!raise_to(tick))
+			!(takes_over ? raise_limit_to(tick) : can_raise_limit_to(tick)))
 			return false;
 	}
-	keep_acceptance(carried);
+	if (takes_over)
+		keep_acceptance(carried);
 	return true;
-}
-
-/* Would that be true? */
-bool
-can_take_over_restored(const Carried &carried)
-{
-	int64_t		tick = first_tick_past(carried);
-	int64_t		most_us = server_clock.now_us() + (carried.is_trusted ? furthest_advance_us : 0);
-
-	return is_past(tick) ||
-		(tick <= server_layout().last_tick() && tick_begin_us(server_layout(), tick) <= most_us);
 }
 
 /* Where nothing is preloaded nobody makes ids: the limit can be written as it was there. */
@@ -319,8 +321,7 @@ look_at_restored(Oid oid, bool takes_over)
 			.is_trusted = DatumGetBool(heap_getattr(tuple, 3, RelationGetDescr(relation), &is_null)),
 		};
 
-		if (is_possible(carried) &&
-			!(takes_over ? take_over_restored(carried) : can_take_over_restored(carried)))
+		if (is_possible(carried) && !take_over_restored(carried, takes_over))
 			finding = {Doubt::restored_above, carried, {}};
 	}
 	systable_endscan(scan);
@@ -332,9 +333,12 @@ look_at_restored(Oid oid, bool takes_over)
  * What pg_upgrade has left
  */
 
-/* The server's limit lies at or above what another one has left; false where that can't be. */
+/*
+ * The server's limit lies at or above what another one has left; false where that can't be.  With takes_over false:
+ * could it?
+ */
 bool
-take_over_left(const Left &left)
+take_over_left(const Left &left, bool takes_over)
 {
 	Carried		carried = {left.limit_us, left.scale, true};
 	uint64_t	position = 0;
@@ -342,7 +346,8 @@ take_over_left(const Left &left)
 
 	if (!is_possible(carried))
 		return true;
-	check_limit_writable();
+	if (takes_over)
+		check_limit_for_ids();
 
 	/* A server that never had a limit goes on as the one before it. */
 	lock_shared();
@@ -352,7 +357,7 @@ take_over_left(const Left &left)
 		return false;
 	}
 	is_first = read_limit() == 0 && read_scale() == 0 && held_word() == 0;
-	if (is_first)
+	if (is_first && takes_over)
 	{
 		shared()->is_limit_upgraded = IsBinaryUpgrade;
 		/* A crash between the two leaves a scale without a limit, which is none. */
@@ -363,15 +368,18 @@ take_over_left(const Left &left)
 	unlock_shared();
 	if (is_first)
 	{
-		flush_log(position);
+		if (takes_over)
+			flush_log(position);
 		return true;
 	}
 
 	int64_t		tick = first_tick_past(carried);
 
-	if (!is_past(tick) && (tick > server_layout().last_tick() || !raise_to(tick)))
+	if (!is_past(tick) && (tick > server_layout().last_tick() ||
+						   !(takes_over ? raise_limit_to(tick) : can_raise_limit_to(tick))))
 		return false;
-	keep_acceptance(carried);
+	if (takes_over)
+		keep_acceptance(carried);
 	return true;
 }
 
@@ -392,7 +400,7 @@ look_at_upgraded(Oid oid, bool takes_over)
 		finding.doubt = Doubt::lost_elsewhere;
 	else if (left.system_identifier != GetSystemIdentifier() || left.limit_us != limit_unknown)
 	{
-		if (takes_over && is_foreign(left) && left.limit_us != limit_unknown && !take_over_left(left))
+		if (is_foreign(left) && left.limit_us != limit_unknown && !take_over_left(left, takes_over))
 			finding = {Doubt::restored_above, {left.limit_us, left.scale, true}, left};
 		/* Whatever was left is out of date from the next id on. */
 		else if (takes_over)
@@ -449,7 +457,7 @@ leave_limit()
 			lose_limit();
 		/* Where it can't be taken over, the first session that wants an id says why. */
 		if (!is_foreign(left) ||
-			(is_known ? is_limit_writable() && take_over_left(left) : read_limit() != 0))
+			(is_known ? is_limit_writable() && take_over_left(left, true) : read_limit() != 0))
 			write_left(relation, place, {GetSystemIdentifier(), read_limit(), read_scale()});
 	}
 	table_close(relation, AccessShareLock);
@@ -593,14 +601,15 @@ report_namesake(Oid extension)
 [[noreturn]] void
 report_old_sql()
 {
+	count_error();
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("objects of the extension \"%s\" that its library needs are not in this database", extension_name),
-			 errdetail("The server has loaded the library of version %s.", SNOWFLAKE_VERSION),
+			 errmsg("extension \"%s\" in this database is older than its library", extension_name),
+			 errdetail("Objects that the library needs are missing. The server has loaded the library of version %s.", SNOWFLAKE_VERSION),
 			 errhint("Run ALTER EXTENSION %s UPDATE.", extension_name)));
 }
 
-/* takes_over: does what can be done, and reports where that is nothing. */
+/* takes_over: does what can be done; otherwise only says what could not. */
 Finding
 look(bool takes_over)
 {
@@ -609,13 +618,14 @@ look(bool takes_over)
 	Oid			upgraded = find_relation(upgraded_name, extension);
 	Finding		finding{};
 
-	if (takes_over && OidIsValid(extension))
+	if (OidIsValid(extension))
 	{
 		if (is_namesake(extension))
-			report_namesake(extension);
-		compare_versions(extension);
+			return {Doubt::namesake, {}, {}};
+		if (takes_over)
+			compare_versions(extension);
 		if (!OidIsValid(restored) || !OidIsValid(upgraded))
-			report_old_sql();
+			return {Doubt::old_sql, {}, {}};
 	}
 	if (OidIsValid(upgraded))
 		finding = look_at_upgraded(upgraded, takes_over);
@@ -710,14 +720,23 @@ check_in()
 	}
 	looked_in_transaction = true;
 	finding = look(true);
-	if (finding.doubt == Doubt::restored_above)
-		report_restored(finding.carried);
-	if (finding.doubt == Doubt::upgrade_lost_limit)
-		report_lost(finding.left);
-	if (finding.doubt == Doubt::lost_elsewhere)
-		report_lost_elsewhere();
-	if (finding.doubt == Doubt::left_is_gone)
-		report_gone();
+	switch (finding.doubt)
+	{
+		case Doubt::none:
+			break;
+		case Doubt::restored_above:
+			report_restored(finding.carried);
+		case Doubt::upgrade_lost_limit:
+			report_lost(finding.left);
+		case Doubt::lost_elsewhere:
+			report_lost_elsewhere();
+		case Doubt::left_is_gone:
+			report_gone();
+		case Doubt::namesake:
+			report_namesake(find_extension());
+		case Doubt::old_sql:
+			report_old_sql();
+	}
 	checked_in = seen == invalidations;
 }
 
@@ -733,6 +752,10 @@ carried_refusal()
 			return "limit lost by an upgrade";
 		case Doubt::left_is_gone:
 			return "row for upgrades is gone";
+		case Doubt::namesake:
+			return "another extension";
+		case Doubt::old_sql:
+			return "older extension";
 		case Doubt::none:
 			break;
 	}
@@ -829,7 +852,7 @@ snowflake_restore_limit(PG_FUNCTION_ARGS)
 	/* A time that is too far ahead now must not move the limit, all of a sudden, by the next day's first id here. */
 	carried.is_trusted = is_said && superuser() &&
 		carried.limit_us <= wall_clock_ns() / ns_per_us + furthest_advance_us;
-	if (shared() == nullptr ? take_over_without_generator(carried) : take_over_restored(carried))
+	if (shared() == nullptr ? take_over_without_generator(carried) : take_over_restored(carried, true))
 		return Datum{0};
 	if (shared() != nullptr)
 		ereport(WARNING,

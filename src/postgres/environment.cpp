@@ -172,11 +172,7 @@ ServerEnvironment::claim_source(ClaimSource *source) noexcept
 	const ServerNode &node = server_node();
 	int64_t		start_us;
 
-	if (RecoveryInProgress())
-	{
-		count_error();
-		PreventCommandDuringRecovery("snowflake_nextval()");
-	}
+	check_not_in_recovery("snowflake_nextval()");
 	check_makes_ids();
 	if (!node.usable)
 	{
@@ -202,11 +198,7 @@ ServerEnvironment::prepare_limit() noexcept
 	int64		now_us = server_clock.now_us();
 
 	check_makes_ids();
-	if (!is_limit_writable())
-	{
-		count_error();
-		check_limit_writable();
-	}
+	check_limit_for_ids();
 	if (!record_layout(now_us))
 	{
 		count_error();
@@ -284,6 +276,24 @@ prepare_ids()
 	if (!is_checked_in())
 		check_in();
 	generator_options_changed = !is_checked_in();
+}
+
+void
+check_not_in_recovery(const char *call)
+{
+	if (!RecoveryInProgress())
+		return;
+	count_error();
+	PreventCommandDuringRecovery(call);
+}
+
+void
+check_limit_for_ids()
+{
+	if (is_limit_writable())
+		return;
+	count_error();
+	check_limit_writable();
 }
 
 int64_t

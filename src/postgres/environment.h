@@ -70,6 +70,10 @@ generator_for_ids()
 	return *own_generator;
 }
 
+/* Errors that keep ids from being made, and are counted: on a standby; where the limit can't be written. */
+void		check_not_in_recovery(const char *call);
+void		check_limit_for_ids();
+
 /* Who moves the limit further ahead of the clock than this would stop the server for that long. */
 constexpr int64_t furthest_advance_us = 86400LL * 1000 * 1000;
 

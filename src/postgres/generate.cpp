@@ -4,8 +4,8 @@
  *		they continue.
  *
  * The way of an id: snowflake_nextval() calls the generator (core/generator.h),
- * which reads the clock and swaps the shared word.  Two WAL flushes a reserve_ahead
- * are paid by whichever backend finds the reservation half used (environment.cpp).
+ * which reads the clock and swaps the shared word.  Whichever backend finds the reservation
+ * half used pays the next one's WAL flush (reservation.cpp): two in each reserve_ahead.
  */
 #include "postgres/environment.h"
 #include "postgres/errors.h"
@@ -103,6 +103,8 @@ snowflake_nextval_batch(PG_FUNCTION_ARGS)
 					 errmsg("number of ids must be at least 1"),
 					 errdetail("The number is %d.", wanted),
 					 errhint("Leave the call out where no ids are wanted.")));
+		(void) generator_for_ids();
+		check_not_in_recovery("snowflake_nextval_batch()");
 		context = SRF_FIRSTCALL_INIT();
 		batch = static_cast<Batch *>(MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(Batch)));
 		batch->wanted = wanted;

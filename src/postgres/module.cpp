@@ -56,6 +56,18 @@ warn_of_misfits()
 				 errdetail("It is \"%s\". %s", node_id_setting(), server_node().reason.text)));
 }
 
+/* How long something takes, and whether a clock was set, only this clock tells. */
+void
+check_boot_clock()
+{
+	timespec	now;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+		ereport(process_shared_preload_libraries_in_progress ? FATAL : ERROR,
+				(errcode(ERRCODE_SYSTEM_ERROR),
+				 errmsg("could not read CLOCK_BOOTTIME: %m")));
+}
+
 /* Is it a standby that starts?  The working directory is the data directory. */
 bool
 is_standby()
@@ -123,6 +135,7 @@ _PG_init(void)
 
 	Reason		reason;
 
+	check_boot_clock();
 	define_settings();
 	if (!process_shared_preload_libraries_in_progress)
 		return;

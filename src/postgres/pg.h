@@ -252,22 +252,32 @@ max_origins()
 #endif
 
 /*
- * Are there synchronous standbys, as the checkpointer read the configuration
- * last?  A backend in the middle of a call does not read it itself.  The caller
- * holds SyncRepLock.
- *
  * 15.13, 16.9 and 17.5 made flags of what was a bool; the server may be another
  * minor version than the headers.
  */
 inline bool
-synchronous_standbys_defined()
+synchronous_standbys_have_flags()
+{
+	static int	running = 0;
+
+	if (running == 0)
+		running = pg_strtoint32(GetConfigOption("server_version_num", false, false));
+
+	const int	first_minor = running >= 180000 ? 0 : running >= 170000 ? 5 : running >= 160000 ? 9 : 13;
+
+	return running % 10000 >= first_minor;
+}
+
+/*
+ * Are there synchronous standbys, as the checkpointer read the configuration
+ * last?  A backend in the middle of a call does not read it itself.  The caller
+ * holds SyncRepLock.
+ */
+inline bool
+synchronous_standbys_defined(bool has_flags)
 {
 	constexpr uint8 initialized = 1 << 0;
 	constexpr uint8 defined = 1 << 1;
-	const int	running = pg_strtoint32(GetConfigOption("server_version_num", false, false));
-	const int	minor = running % 10000;
-	const int	first_minor = running >= 180000 ? 0 : running >= 170000 ? 5 : running >= 160000 ? 9 : 13;
-	const bool	has_flags = minor >= first_minor;
 #ifdef SYNC_STANDBY_DEFINED
 	const uint8 status = WalSndCtl->sync_standbys_status;
 #else

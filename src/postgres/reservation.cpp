@@ -7,6 +7,7 @@
  * Not GetXLogInsertRecPtr(): at a page's end that points past the next page's
  * header, which was not written.
  */
+#include <algorithm>
 #include <initializer_list>
 
 #include "postgres/reservation.h"
@@ -19,8 +20,9 @@ namespace snowflake
 namespace
 {
 
-/* How often a wait for a standby looks whether it is done; nobody wakes it. */
-constexpr long standby_poll_ms = 1;
+/* A wait for a standby looks whether it is done after pauses that double; nobody wakes it. */
+constexpr long first_standby_pause_ms = 1;
+constexpr long longest_standby_pause_ms = 50;
 
 void
 explain_context(void *)
@@ -58,9 +60,11 @@ flushed_on_standbys(XLogRecPtr position)
 	if (max_wal_senders == 0)
 		return true;
 
+	const bool	has_flags = synchronous_standbys_have_flags();
+
 	LWLockAcquire(SyncRepLock, LW_SHARED);
 
-	bool		done = !synchronous_standbys_defined() || WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH] >= position;
+	bool		done = !synchronous_standbys_defined(has_flags) || WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH] >= position;
 
 	LWLockRelease(SyncRepLock);
 	return done;
@@ -155,9 +159,10 @@ flush_log(uint64_t position)
 	static constinit WaitEvent event("SnowflakeSyncRep");
 
 	XLogFlush(position);
-	while (!flushed_on_standbys(position))
+	for (long pause_ms = first_standby_pause_ms; !flushed_on_standbys(position);
+		 pause_ms = std::min(2 * pause_ms, longest_standby_pause_ms))
 	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, standby_poll_ms, event.number());
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause_ms, event.number());
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

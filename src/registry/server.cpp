@@ -114,6 +114,18 @@ unmap_memory()
 	memory_file = -1;
 }
 
+/* Room for the memory in its file.  In a tmpfs a signal interrupts that, and it is no failure. */
+bool
+allocate(int file)
+{
+	int			error;
+
+	do
+		error = posix_fallocate(file, 0, sizeof(Memory));
+	while (error == EINTR);
+	return error == 0;
+}
+
 /* The memory, made where there is none; null where it is out of reach. */
 Memory *
 find_memory()
@@ -135,8 +147,7 @@ find_memory()
 	 * Each time: what ftruncate() or a failed attempt has only promised would be missing
 	 * when it is touched, and end the server.
 	 */
-	if (fstat(memory_file, &status) != 0 || status.st_uid != geteuid() ||
-		posix_fallocate(memory_file, 0, sizeof(Memory)) != 0)
+	if (fstat(memory_file, &status) != 0 || status.st_uid != geteuid() || !allocate(memory_file))
 	{
 		unmap_memory();
 		return nullptr;

@@ -93,7 +93,11 @@ is($err, '', 'no warning where both are the same');
 
 # SQL that does not have what the library needs before it makes an id.
 $server->safe_psql('postgres', 'ALTER EXTENSION snowflake DROP TABLE snowflake_internal.restored_limit');
-$server->refuses('SELECT snowflake_nextval()', qr/ERROR:  objects of the extension "snowflake" that its library needs are not in this database\n.*\n.*ALTER EXTENSION snowflake UPDATE/, 'an object is missing');
+my $errors = $server->stat('errors');
+
+$server->refuses('SELECT snowflake_nextval()', qr/ERROR:  extension "snowflake" in this database is older than its library\n.*are missing.*\n.*ALTER EXTENSION snowflake UPDATE/, 'an object is missing');
+is($server->stat("errors - $errors"), 1, 'an object is missing: one error is counted');
+is($server->stat('refusal'), 'older extension', 'an object is missing: snowflake_stat');
 $server->safe_psql('postgres', 'ALTER EXTENSION snowflake ADD TABLE snowflake_internal.restored_limit');
 like($server->value('snowflake_nextval()'), qr/^\d+$/, 'there again');
 
