@@ -195,7 +195,7 @@ sub backslashes
 	my ($body) = @_;
 	my @found;
 
-	while ($body =~ m{ -- [^\n]* | /\* .*? \*/ | "[^"]*" | \b[eE]'(?: [^'\\] | '' | \\. )*' | ('(?: [^'] | '' )*') }gsx)
+	while ($body =~ m{ -- [^\n]* | /\* .*? \*/ | "[^"]*" | \b[eE]'(?: [^'\\] | '' | \\. )*'(?: \s*\n\s*'(?: [^'\\] | '' | \\. )*' )* | ('(?: [^'] | '' )*') }gsx)
 	{
 		my $literal = $1 // '';
 
@@ -204,6 +204,7 @@ sub backslashes
 	return @found;
 }
 
+is_deeply([ backslashes(qq{SELECT E'\\\\d'\n '\\\\D', E''\n '\\\\w' || '\\s'}) ], [ q{'\s'} ], 'lines after an E literal are a part of it');
 is_deeply([ backslashes(q{SELECT E'\\d', '\d', x /* '\' */, 'it''s', $q$ SELECT '\m' $q$}) ], [ q{'\d'}, q{'\m'} ], 'a backslash in a literal is found');
 foreach my $function (split /\n/, $server->safe_psql('mine', "SET search_path = pg_catalog; SELECT f.oid $text_bodies AND position(chr(92) IN f.prosrc) > 0 ORDER BY 1"))
 {
