@@ -5,8 +5,8 @@ use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
 use Snowflake::Server;
+use Snowflake::Wait qw(wait_until);
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $server = Snowflake::Server->new('one');
 
@@ -99,9 +99,7 @@ $call = $server->start_call('left', 'SELECT snowflake_nextval()');
 $server->wait_for_waiters('SnowflakeClock', 1);
 my $pid = $server->value(q{pid FROM pg_stat_activity WHERE application_name = 'left'});
 $server->kill9;
-my $tries = 100 * $PostgreSQL::Test::Utils::timeout_default;
-usleep(10_000) while kill(0, $pid) && $tries-- > 0;
-ok(!kill(0, $pid), 'a call that waits notices that the postmaster is gone');
+wait_until('a call that waits notices that the postmaster is gone', sub { !kill(0, $pid) });
 $server->finish_call($call);
 
 $server->{ledger}->check('calls that waited');

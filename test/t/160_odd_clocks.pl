@@ -7,8 +7,8 @@ use warnings FATAL => 'all';
 use POSIX qw(strftime);
 use PostgreSQL::Test::Utils;
 use Snowflake::Server;
+use Snowflake::Wait qw(wait_until);
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $server = Snowflake::Server->new('one');
 
@@ -78,12 +78,7 @@ $server->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activit
 	or die 'the call did not begin';
 my $pid = $server->value(q{pid FROM pg_stat_activity WHERE application_name = 'orphan'});
 kill 'KILL', $server->{_pid};
-my $tries = 1000 * $PostgreSQL::Test::Utils::timeout_default / 10;
-while ($tries-- > 0 && kill(0, $pid))
-{
-	usleep(10_000);
-}
-ok(!kill(0, $pid), 'a backend that waits for ticks ends when the postmaster has died');
+wait_until('a backend that waits for ticks ends when the postmaster has died', sub { !kill(0, $pid) });
 $server->finish_call($call);
 $server->{_pid} = undef;
 

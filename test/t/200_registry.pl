@@ -10,10 +10,10 @@ use PostgreSQL::Test::Utils;
 use Snowflake::Holder;
 use Snowflake::Ledger;
 use Snowflake::Registry;
+use Snowflake::Wait qw(wait_until);
 use Snowflake::ZooKeeper;
 use Sys::Hostname;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $registry = Snowflake::Registry->new('registry');
 
@@ -74,14 +74,9 @@ sub end_keeper
 {
 	my ($server) = @_;
 	my $keeper = $server->keeper;
-	my $tries = 20 * $PostgreSQL::Test::Utils::timeout_default;
 
 	kill 'TERM', $keeper or die "could not end the keeper: $!";
-	until (eval { $server->keeper != $keeper })
-	{
-		die 'no keeper comes back' if $tries-- == 0;
-		usleep(50_000);
-	}
+	wait_until('a keeper comes back', sub { eval { $server->keeper != $keeper } });
 	return;
 }
 
@@ -503,13 +498,10 @@ $log = $third->log_position;
 my $registry_log = $registry->log_position;
 drop_connections();
 my $attempts = 0;
-my $tries = 20 * $PostgreSQL::Test::Utils::timeout_default;
-while ($attempts < 6)
-{
-	die 'the keeper does not try again' if $tries-- == 0;
-	usleep(50_000);
+wait_until('the keeper has tried again', sub {
 	$attempts = () = $registry->log_since($registry_log) =~ /FATAL: .*password authentication failed/g;
-}
+	$attempts >= 6;
+});
 like($third->log_since($log), qr/WARNING: .*claim on the snowflake node number is suspended\n.*DETAIL: .*Registry "\Q$shown\E", group "default", node number 1: .*password authentication failed for user "keeper"/, 'a wrong password: the log says so');
 my $said = () = $third->log_since($log) =~ /claim on the snowflake node number is suspended\n.*password authentication failed/g;
 is($said, 1, "a wrong password: said once in $attempts attempts");

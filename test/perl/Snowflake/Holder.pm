@@ -208,14 +208,9 @@ sub restart_keeper
 {
 	my ($self) = @_;
 	my $first = $self->keeper;
-	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
 
 	kill 'TERM', $first;
-	until (($self->find_keeper // $first) != $first)
-	{
-		die $self->name . ' has no other keeper' if $tries-- == 0;
-		usleep(100_000);
-	}
+	wait_until($self->name . ' has another keeper', sub { ($self->find_keeper // $first) != $first });
 	return;
 }
 
