@@ -605,7 +605,8 @@ report_old_sql()
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("extension \"%s\" in this database is older than its library", extension_name),
-			 errdetail("Objects that the library needs are missing. The server has loaded the library of version %s.", SNOWFLAKE_VERSION),
+			 errdetail("Objects that the library needs are missing. The server has loaded the library of version %s.",
+					   SNOWFLAKE_VERSION),
 			 errhint("Run ALTER EXTENSION %s UPDATE.", extension_name)));
 }
 

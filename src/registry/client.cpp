@@ -55,7 +55,8 @@ load_store()
 		if (!find_module(facts_of(registry_address().kind), module, sizeof(module)))
 			ereport(ERROR,
 					(errcode_for_file_access(),
-					 errmsg("could not find the module \"%s\" of snowflake: %m", facts_of(registry_address().kind).module)));
+					 errmsg("could not find the module \"%s\" of snowflake: %m",
+							facts_of(registry_address().kind).module)));
 		store = static_cast<const Store *>(reinterpret_cast<const void *(*) ()>(
 			load_external_function(module, store_symbol, true, nullptr))());
 	}
