@@ -756,13 +756,16 @@ DECLARE
 	command text;
 BEGIN
 	PERFORM snowflake_migrate_internal.adopt_limit_locks(until);
-	/* Not of indexes that get the names of constraints. */
+	/* No notices that ALTER TABLE renames an index to the name of its constraint. */
 	PERFORM set_config('client_min_messages', 'warning', true);
 	PERFORM snowflake_migrate_internal.adopt_hold();
 	IF (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s) THEN
 		PERFORM snowflake_internal.lock_schemas(schemas);
 	END IF;
-	/* First, as whoever reads a view locks it before its tables.  To give it to its owner changes nothing. */
+	/*
+	 * Views first: whoever reads a view locks it before its tables.  LOCK TABLE would lock the tables of a view, too;
+	 * ALTER VIEW ... OWNER TO its owner locks the view alone.
+	 */
 	FOREACH command IN ARRAY view_locks LOOP
 		PERFORM snowflake_migrate_internal.adopt_limit_locks(until);
 		EXECUTE command;

@@ -1,8 +1,9 @@
 /*
  * A target in use: its users go on while rows are copied, and only the sources are closed.
  *
- * What the maps were made by may change then.  A batch that clashes, or refers to what is gone, is rolled back, and in
- * the same transaction the maps of what is not copied yet are resolved again, by the same policies (resolve_again()).
+ * The users may change rows that the maps were made by.  When a batch clashes with a row of theirs, or refers to one
+ * that is gone, the merge rolls it back, and in the same transaction resolves the maps of all that is not copied yet
+ * again, by the same policies (resolve_again()).
  * An entry that stands for a row of the target that is gone has its own key again (own_NO).  A row that refers to one
  * that was merged and deleted since becomes what is declared, or what the foreign key says (lost_NO).  What is copied
  * keeps its key.

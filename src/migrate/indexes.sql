@@ -99,8 +99,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.index_definition(oid)
 	IS 'for snowflake_migrate.merge()''s own use: what builds an index again';
 
 /*
- * What a superuser would run if somebody took a place that is free while an index is gone: its definition names
- * functions, operators and types by their schemas, in which another role can create, or which another role owns.
+ * Whose code a superuser would run who builds this index again.  While the index is gone, nothing depends on the
+ * functions, operators and types of its definition: a role that owns their schema, or can create in it, could put
+ * others in their place.
  */
 CREATE FUNCTION snowflake_migrate_internal.index_planter(index_ oid, OUT role oid, OUT object text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off

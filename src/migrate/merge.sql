@@ -84,9 +84,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.occupy(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: lets no other run begin on the targets of one';
 
 /*
- * Begins a transaction of a run, which must be in one of these states.  strength is that of its locks: UPDATE, or, as
- * jobs.sql says, KEY SHARE for a worker, and NO KEY UPDATE for who waits for workers.  The latter runs nothing of the
- * plan, and locks no tables: it would keep its own workers waiting.
+ * Begins a transaction of a run, which must be in one of these states.  strength is that of its locks (jobs.sql):
+ * UPDATE for a session that works alone, KEY SHARE for a worker, NO KEY UPDATE for a caller that waits for its workers.
+ * Such a caller executes nothing of the plan and locks no tables, or its workers would wait for it.
  */
 CREATE FUNCTION snowflake_migrate_internal.begin(
 	run_ bigint,
@@ -563,7 +563,7 @@ BEGIN
 		CONTINUE WHEN reached IS NULL;
 		IF NOT snowflake_migrate_internal.can_set(seq.sequence, seq.relation) THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, seq.relation::text, seq.column_name,
-				format('permission denied to set sequence %s past the merged values', seq.sequence),
+				format('permission denied for sequence %s: it is not set past the merged values', seq.sequence),
 				NULL, reached::text,
 				format('Before the table is written to: SELECT setval(%L, %s);', seq.sequence, reached));
 			CONTINUE;

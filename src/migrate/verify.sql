@@ -222,7 +222,7 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {source_table}', names) INTO in_source;
 	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {map} AS m WHERE m.source = {source}', names)
 		INTO in_map;
-	/* What is dear to compute, whether a row differs, is counted once. */
+	/* Whether a row differs is expensive to compute: one pass over the map counts everything. */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*) AS joined,
 			count(*) FILTER (WHERE w.is_own AND NOT w.is_there) AS missing,
