@@ -124,7 +124,8 @@ AS $$
 	SELECT t.*
 	FROM snowflake_migrate_internal.plan_tables AS t
 	/* An array: as a join, of tables without statistics, it would read all sources again for each table. */
-	WHERE t.run = run_ AND t.no = ANY (ARRAY(SELECT s.no FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_))
+	WHERE t.run = run_
+		AND t.no = ANY (ARRAY(SELECT s.no FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.merged_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables that rows are merged into';

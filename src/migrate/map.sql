@@ -891,7 +891,8 @@ DECLARE
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.map_step = step
 			/* OFFSET: as a join, of tables without statistics, it would read all sources in each step. */
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no OFFSET 0)
+			AND EXISTS (
+				SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no OFFSET 0)
 		ORDER BY 1);
 	/* Of a table without rows nothing clashes, and nothing dangles. */
 	filled CONSTANT int[] := ARRAY(

@@ -720,8 +720,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.uncopy(bigint, int, int)
 	IS 'for snowflake_migrate.rollback(): takes back a batch';
 
 /*
- * What one transaction takes back: as step() copies them, batches of tables that fit into one together, or the rest of a
- * cycle.  Returns false when there is nothing left, and the run is rolled back.
+ * What one transaction takes back: as step() copies them, batches of tables that fit into one together, or the rest of
+ * a cycle.  Returns false when there is nothing left, and the run is rolled back.
  */
 CREATE FUNCTION snowflake_migrate_internal.rollback_step(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
