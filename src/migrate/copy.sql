@@ -197,23 +197,6 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.apply_ranks(bigint, int, boolean, text)
 	IS 'for snowflake_migrate.merge()''s own use: gives the target''s rows their new ranks';
 
-/* The first column of a table's key by which its rows can be read range by range, if there is one. */
-CREATE FUNCTION snowflake_migrate_internal.range_key(
-	relation regclass,
-	key name[],
-	OUT n int,
-	OUT type text)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT k.n, k.type
-	FROM snowflake_migrate_internal.key_values(relation, relation, key) AS k
-	WHERE k.can_range
-	ORDER BY k.n
-	LIMIT 1
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.range_key(regclass, name[])
-	IS 'for snowflake_migrate.merge()''s own use: the column by which a table is read range by range';
-
 /*
  * The names in queries about the target's rows t in which policies change something, v; null where there are none.  Of
  * the columns, given is what they become, former what they were, where they are that; differ: one is not, in a row
@@ -315,6 +298,7 @@ DECLARE
 	plan record;
 	progress record;
 	range_key record;
+	key_range record;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF batch_ = 0 THEN
@@ -339,20 +323,17 @@ BEGIN
 	ELSIF plan.cyclic OR range_key.n IS NULL THEN
 		RETURN;
 	END IF;
-	IF progress.after IS NOT NULL THEN
-		of_map := of_map || format(' AND m.o%s > %L::%s', range_key.n, progress.after, range_key.type);
-		of_source := format(' AND s.%I > %L::%s', plan.key[range_key.n], progress.after, range_key.type);
-	END IF;
 	IF batch_ = 0 THEN
+		key_range := snowflake_migrate_internal.key_range(run_, no_, source_, progress.after, NULL);
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT m.o{n}::text FROM {map} AS m WHERE {of_map} ORDER BY m.o{n} OFFSET {before_last} LIMIT 1
-		$query$, snowflake_migrate_internal.names(run_, no_)
-			|| jsonb_build_object('n', range_key.n, 'of_map', of_map, 'before_last', batch_size - 1)) INTO range_end;
+			SELECT m.o{n}::text FROM {map} AS m WHERE {of_map}{behind} ORDER BY m.o{n} OFFSET {before_last} LIMIT 1
+		$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+			'n', range_key.n, 'of_map', of_map, 'behind', coalesce(' AND ' || key_range.of_map, ''),
+			'before_last', batch_size - 1)) INTO range_end;
 	END IF;
-	IF range_end IS NOT NULL THEN
-		of_map := of_map || format(' AND m.o%s <= %L::%s', range_key.n, range_end, range_key.type);
-		of_source := of_source || format(' AND s.%I <= %L::%s', plan.key[range_key.n], range_end, range_key.type);
-	END IF;
+	key_range := snowflake_migrate_internal.key_range(run_, no_, source_, progress.after, range_end);
+	of_map := concat_ws(' AND ', of_map, key_range.of_map);
+	of_source := coalesce(' AND ' || key_range.of_source, '');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.next_batch(bigint, int, int, int, int, text, boolean)

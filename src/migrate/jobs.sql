@@ -237,13 +237,13 @@ BEGIN
 			'n', k.n,
 			'batch_size', r.batch_size,
 			'position', s.position,
-			'behind', CASE WHEN s.position IS NULL THEN ''
-				ELSE format(' AND m.o%s > %L::%s', k.n, s.position, k.type) END)
+			'behind', coalesce(' AND ' || b.of_map, ''))
 		INTO STRICT names
 		FROM snowflake_migrate_internal.plan_sources AS s
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 			JOIN snowflake_migrate.runs AS r USING (run)
 			CROSS JOIN LATERAL snowflake_migrate_internal.range_key(t.relation, t.key) AS k
+			CROSS JOIN LATERAL snowflake_migrate_internal.key_range(run_, no_, source_, s.position, NULL) AS b
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO snowflake_migrate_internal.plan_batches (run, no, source, batch, after, position)

@@ -152,6 +152,7 @@ AS $$
 DECLARE
 	plan record;
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
+	range_key record;
 	source int;
 	detail text;
 BEGIN
@@ -174,6 +175,12 @@ BEGIN
 			MESSAGE = format('a source has several rows of table %s with the same key', plan.relation),
 			DETAIL = detail, HINT = 'In the detail, source is a place in the list of the sources.';
 	END;
+	/* A batch is a range of another column, where the first is of a type that can't be one. */
+	SELECT k.n INTO range_key FROM snowflake_migrate_internal.range_key(plan.relation, plan.key) AS k;
+	IF range_key.n > 1 THEN
+		EXECUTE snowflake_migrate_internal.fill(
+			'CREATE INDEX ON {map} (source, o{n})', names || jsonb_build_object('n', range_key.n));
+	END IF;
 	EXECUTE snowflake_migrate_internal.fill('ANALYZE {map}', names);
 END
 $$;

@@ -173,6 +173,7 @@ CREATE TABLE snowflake_migrate_internal.plan_sources (
 	batch_rows int,						-- of the next batch, where one has failed
 	failures int NOT NULL DEFAULT 0,	-- since the last batch
 	is_split boolean NOT NULL DEFAULT false,	-- what is left of it is in plan_batches
+	not_brought text,					-- when it was taken back: a condition on the entries m of its map
 	PRIMARY KEY (run, no, source)
 );
 

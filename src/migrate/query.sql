@@ -150,6 +150,24 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: a comparison by one operator';
 
 /*
+ * The map of one table of a run as it is read: of a run that is taken back before it was finished, a query for what it
+ * has brought.  The map itself stays as it was made: it is a superuser's (owner.sql).
+ */
+CREATE FUNCTION snowflake_migrate_internal.brought_map(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT coalesce('(SELECT m.* FROM ' || n.map || ' AS m WHERE '
+		|| (SELECT string_agg(format('(m.source <> %s OR NOT (%s))', s.source, s.not_brought), ' AND '
+							  ORDER BY s.source)
+			FROM snowflake_migrate_internal.plan_sources AS s
+			WHERE s.run = run_ AND s.no = no_ AND s.not_brought IS NOT NULL)
+		|| ')', n.map)
+	FROM (SELECT snowflake_migrate_internal.relation(run_, 'map_' || no_)) AS n (map)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.brought_map(bigint, int)
+	IS 'for snowflake_migrate.rollback(): the map of a table, with what the run has brought alone';
+
+/*
  * What the queries for one table of a run have in common:
  *
  *     kind       id: its key is renumbered; key: it has one all the same; none
@@ -182,7 +200,7 @@ BEGIN
 			'target', snowflake_migrate_internal.only(t.relation),
 			'name', c.relname,
 			'target_schema', c.relnamespace::regnamespace,
-			'map', snowflake_migrate_internal.relation(run_, 'map_' || no_),
+			'map', snowflake_migrate_internal.brought_map(run_, no_),
 			'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
 			'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),
 			'former', snowflake_migrate_internal.relation(run_, 'former_' || no_),

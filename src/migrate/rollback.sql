@@ -535,13 +535,9 @@ BEGIN
 			FROM (
 				SELECT {m.n#::text} AS key, row_number() OVER () AS n
 				FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
-				WHERE t.xmin <> ALL ({'xids'}::xid[]) AND {is_written}
+				WHERE t.xmin <> ALL ({'xids'}::xid[])
 			) AS x
-		$query$, names || jsonb_build_object('xids', xids, 'is_written',
-			/* Of an unfinished run, rows whose place was not taken yet are as they were. */
-			CASE WHEN to_regclass(names ->> 'former') IS NULL THEN 'true' ELSE snowflake_migrate_internal.fill($query$
-				(m.action = 'c' OR EXISTS (SELECT FROM {former} AS f WHERE ({f.@}) = ({t.@})))
-			$query$, names) END)) INTO n, example;
+		$query$, names || jsonb_build_object('xids', xids)) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
@@ -568,48 +564,29 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_changed(bigint)
 	IS 'for snowflake_migrate.rollback(): rows that changed since they were merged';
 
-/*
- * Of a target in use, a row may have been inserted under a key that an unfinished run was still to bring: such entries
- * go, so that the maps have what it brought and nothing else.
- */
-CREATE FUNCTION snowflake_migrate_internal.forget_not_copied(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-DECLARE
-	table_no int;
-BEGIN
-	FOR table_no IN
-		SELECT DISTINCT t.no
-		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
-		WHERE t.run = run_ AND t.kind <> 'none' AND NOT s.done
-		ORDER BY t.no
-	LOOP
-		EXECUTE snowflake_migrate_internal.fill('DELETE FROM {map} AS m WHERE m.action IN (''c'', ''r'') AND {to_come}',
-			snowflake_migrate_internal.names(run_, table_no) || jsonb_build_object(
-				'to_come', snowflake_migrate_internal.entries_to_come(run_, table_no)));
-	END LOOP;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.forget_not_copied(bigint)
-	IS 'for snowflake_migrate.rollback(): entries of what a run has not brought';
-
 /* Begins to take a run back, or goes on: checks what is in the way first. */
 CREATE FUNCTION snowflake_migrate_internal.rollback_start(run_ bigint, force boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
 DECLARE
+	/* Nothing is on the search path from here on. */
+	was CONSTANT pg_catalog.text :=
+		snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}');
 	changed pg_catalog.text[];
 BEGIN
-	IF snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}') = 'rolling back' THEN
+	IF was = 'rolling back' THEN
 		/* What came since it was interrupted. */
 		PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 		RETURN;
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_maps(run_);
 	PERFORM snowflake_migrate_internal.settle_batches(run_);
-	PERFORM snowflake_migrate_internal.forget_not_copied(run_) WHERE snowflake_migrate_internal.is_in_use(run_);
+	/* Somebody may have written rows under keys that an unfinished run was still to bring: these are not the run's. */
+	UPDATE snowflake_migrate_internal.plan_sources AS s
+		SET not_brought = (SELECT nullif(coalesce(n.of_map, 'true'), 'false')
+						   FROM snowflake_migrate_internal.not_copied(run_, s.no, s.source) AS n)
+		WHERE s.run = run_ AND was = 'copying';
 	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 	PERFORM snowflake_migrate_internal.refuse_ranks(run_);

@@ -737,6 +737,49 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a query for the rows of all sources as they become';
 
+/* The first column of a table's key by which its rows can be read range by range, if there is one. */
+CREATE FUNCTION snowflake_migrate_internal.range_key(
+	relation regclass,
+	key name[],
+	OUT n int,
+	OUT type text)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT k.n, k.type
+	FROM snowflake_migrate_internal.key_values(relation, relation, key) AS k
+	WHERE k.can_range
+	ORDER BY k.n
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.range_key(regclass, name[])
+	IS 'for snowflake_migrate.merge()''s own use: the column by which a table is read range by range';
+
+/*
+ * The rows of one table of one source with keys behind one, up to another (null: no end), as conditions: of_map on the
+ * entries m of its map, of_source on the source's rows s.  Null: that is all, also where a table is not read range by
+ * range.
+ */
+CREATE FUNCTION snowflake_migrate_internal.key_range(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	behind text,
+	up_to text,
+	OUT of_map text,
+	OUT of_source text)
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT string_agg(format('m.o%s %s %L::%s', k.n, b.operator, b.key, k.type), ' AND ' ORDER BY b.operator DESC),
+		string_agg(format('s.%I %s %L::%s', t.key[k.n], b.operator, b.key, k.type), ' AND ' ORDER BY b.operator DESC)
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		CROSS JOIN LATERAL snowflake_migrate_internal.range_key(t.relation, t.key) AS k
+		CROSS JOIN (VALUES ('>', behind), ('<=', up_to)) AS b (operator, key)
+	WHERE t.run = run_ AND t.no = no_ AND s.source = source_ AND NOT t.cyclic AND k.n IS NOT NULL AND b.key IS NOT NULL
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.key_range(bigint, int, int, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: rows of a table with keys in a range';
+
 /*
  * Which rows of one table of one source are not copied yet, as conditions: of_map on the entries m of its map, and
  * of_source, which follows others, on the source's rows s; of_map is null where that is all of them.
@@ -753,18 +796,27 @@ AS $$
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_);
 	has_again boolean := false;
+	progress record;
 BEGIN
-	SELECT CASE WHEN s.done THEN 'false' ELSE format('m.o%s > %L::%s', k.n, s.position, k.type) END,
-			CASE WHEN s.done THEN '' ELSE format(' AND s.%I > %L::%s', t.key[k.n], s.position, k.type) END
-		INTO of_map, of_source
-		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
-			LEFT JOIN LATERAL (
-				SELECT k.n, k.type FROM snowflake_migrate_internal.key_values(t.relation, t.relation, t.key) AS k
-				WHERE k.can_range ORDER BY k.n LIMIT 1) AS k ON true
-		WHERE s.run = run_ AND s.no = no_ AND s.source = source_
-			AND (s.done OR s.position IS NOT NULL AND NOT t.cyclic AND k.n IS NOT NULL);
-	of_source := coalesce(of_source, '');
+	SELECT s.done, s.is_split, k.* INTO STRICT progress
+		FROM snowflake_migrate_internal.plan_sources AS s
+			CROSS JOIN LATERAL snowflake_migrate_internal.key_range(run_, no_, source_, s.position, NULL) AS k
+		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+	of_source := '';
+	IF progress.done THEN
+		of_map := 'false';
+	ELSIF progress.is_split THEN
+		SELECT coalesce('(' || string_agg('(' || coalesce(k.of_map, 'true') || ')', ' OR ' ORDER BY b.batch) || ')',
+						'false')
+			INTO of_map
+			FROM snowflake_migrate_internal.plan_batches AS b
+				CROSS JOIN LATERAL
+					snowflake_migrate_internal.key_range(run_, no_, source_, b.after, b.position) AS k
+			WHERE b.run = run_ AND b.no = no_ AND b.source = source_ AND b.copied_by IS NULL;
+	ELSE
+		of_map := progress.of_map;
+		of_source := coalesce(' AND ' || progress.of_source, '');
+	END IF;
 	IF of_map IS NOT NULL AND to_regclass(names ->> 'own') IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill(
 			'SELECT EXISTS (SELECT FROM {own} AS w WHERE w.source = {source} AND w.again)', names) INTO has_again;
