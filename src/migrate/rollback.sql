@@ -570,11 +570,10 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 AS $$
 #variable_conflict use_column
 DECLARE
-	/* Nothing is on the search path from here on. */
-	was CONSTANT pg_catalog.text :=
-		snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}');
+	was pg_catalog.text;
 	changed pg_catalog.text[];
 BEGIN
+	was := snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}');
 	IF was = 'rolling back' THEN
 		/* What came since it was interrupted. */
 		PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
