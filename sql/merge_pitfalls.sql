@@ -376,13 +376,13 @@ SELECT snowflake_migrate.declare_reference('t.mail', 'sender', 't.players', 'mai
 CALL snowflake_migrate.merge('{a}', 't', node(), 2) \g /dev/null
 SELECT last() AS run \gset
 SELECT snowflake_migrate_internal.rollback_start(:run, false);
-BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.rollback_step(:run); COMMIT;
-BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.rollback_step(:run); COMMIT;
+BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.rollback_step(:run, false); COMMIT;
+BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.rollback_step(:run, false); COMMIT;
 INSERT INTO t.mail (sender, kind) SELECT max(id), 'new' FROM t.players;
 \set VERBOSITY sqlstate
 CALL snowflake_migrate.rollback(:run);
 -- also when it comes in the middle
-BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.uncopy(:run, 1, 1) FROM generate_series(1, 5); ROLLBACK;
+BEGIN; SELECT snowflake_migrate_internal.begin(:run, '{"rolling back"}'); SELECT snowflake_migrate_internal.uncopy(:run, 1, 1, false) FROM generate_series(1, 5); ROLLBACK;
 \set VERBOSITY terse
 DELETE FROM t.mail;
 CALL snowflake_migrate.rollback(:run);

@@ -66,7 +66,7 @@ SELECT count(*) FROM regexp_matches(snowflake_migrate.report_html(:run), '<stron
 --
 CREATE FUNCTION states(run bigint) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT line FROM regexp_split_to_table(page(run), '\n') WITH ORDINALITY AS l (line, n)
-	WHERE line ~ '^(Done|Not finished|Copied|The proof|Being|Taken|Nothing|At any time|It was|It is|CALL|Rows came|error|Ended)' ORDER BY n
+	WHERE line ~ '^(Done|Not finished|Copied|The proof|Being|Taken|Nothing|At any time|It was|It is|CALL|Rows came|Rows still there|error|Ended)' ORDER BY n
 $$;
 UPDATE snowflake_migrate.runs SET state = 'copying', finished_at = NULL, copied_at = NULL WHERE run = :run;
 UPDATE snowflake_migrate_internal.plan_sources SET rows_done = rows_done / 2 WHERE run = :run;

@@ -170,6 +170,7 @@ CREATE TABLE snowflake_migrate_internal.plan_sources (
 	done boolean NOT NULL DEFAULT false,
 	busy interval NOT NULL DEFAULT '0',
 	copied_by xid8[] NOT NULL DEFAULT '{}',		-- the transactions
+	taken_back_by xid8[] NOT NULL DEFAULT '{}',	-- likewise
 	batch_rows int,						-- of the next batch, where one has failed
 	failures int NOT NULL DEFAULT 0,	-- since the last batch
 	is_split boolean NOT NULL DEFAULT false,	-- what is left of it is in plan_batches

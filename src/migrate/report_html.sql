@@ -150,7 +150,8 @@ AS $$
 				snowflake_migrate_internal.html(b.source),
 				snowflake_migrate_internal.html_number(b.rows),
 				snowflake_migrate_internal.html_bar(b.rows, b.greatest_one, CASE
-					WHEN state = 'rolled back' THEN 'taken back'
+					WHEN state = 'rolled back' AND b.rows_done = 0 THEN 'none left'
+					WHEN state = 'rolled back' THEN snowflake_migrate_internal.html_number(b.rows_done) || ' left'
 					WHEN b.rows_to_do = b.rows_done AND b.rows_done = 0 THEN 'none'
 					WHEN b.rows_to_do = b.rows_done THEN 'all'
 					ELSE format('%s of %s', snowflake_migrate_internal.html_number(b.rows_done),
@@ -465,6 +466,7 @@ AS $$
 	SELECT format('<p class="state %s"><strong>%s</strong> %s</p>', s.class, s.words, s.sentence)
 	FROM (SELECT count(*) AS errors FROM snowflake_migrate.report AS f
 		  WHERE f.run = html_state.run.run AND f.severity = 'error') AS e
+		CROSS JOIN (SELECT sum(b.rows_done) AS rows_left FROM snowflake_migrate_internal.brought(html_state.run.run) AS b) AS l
 		CROSS JOIN LATERAL (SELECT CASE run.state
 			WHEN 'done' THEN ARRAY['good', 'Done, and proved.', '']
 			WHEN 'dry run' THEN CASE e.errors
@@ -475,7 +477,10 @@ AS $$
 				ELSE ARRAY['bad', 'The proof failed.', 'What is wrong is below.'] END
 			WHEN 'copying' THEN ARRAY['open', 'Not finished.', 'The same call of the merge goes on where it stopped.']
 			WHEN 'rolling back' THEN ARRAY['open', 'Being taken back.', 'The same call of the rollback goes on.']
-			ELSE ARRAY['open', 'Taken back.', 'The target has none of these rows any more.'] END) AS a (state)
+			ELSE ARRAY['open', 'Taken back.', CASE l.rows_left
+				WHEN 0 THEN 'The target has none of these rows any more.'
+				ELSE 'Rows of tables without a key stay in the target: nothing tells them from others.' END]
+			END) AS a (state)
 		CROSS JOIN LATERAL (SELECT a.state[1], a.state[2], a.state[3]) AS s (class, words, sentence)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.html_state(snowflake_migrate.runs)
@@ -489,10 +494,9 @@ AS $$
 	SELECT snowflake_migrate_internal.html_state(run) || '<dl class="numbers">' || (
 			SELECT string_agg(format('<div><dt>%s</dt><dd>%s</dd></div>', n.name, n.value), '' ORDER BY n.n)
 			FROM (VALUES
-				(1, CASE run.state WHEN 'dry run' THEN 'Rows would come' WHEN 'rolling back' THEN 'Rows still there'
-					WHEN 'rolled back' THEN 'Rows came and are gone' ELSE 'Rows came' END,
-				 snowflake_migrate_internal.html_number(
-					CASE run.state WHEN 'rolled back' THEN b.rows_to_do ELSE b.rows_done END)
+				(1, CASE WHEN run.state = 'dry run' THEN 'Rows would come'
+					WHEN run.state IN ('rolling back', 'rolled back') THEN 'Rows still there' ELSE 'Rows came' END,
+				 snowflake_migrate_internal.html_number(b.rows_done)
 					|| CASE WHEN b.rows_done < b.rows_to_do AND run.state <> 'rolled back'
 						THEN ' of ' || snowflake_migrate_internal.html_number(b.rows_to_do) ELSE '' END),
 				(2, 'Tables', snowflake_migrate_internal.html_number(b.tables)),

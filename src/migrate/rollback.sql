@@ -1,36 +1,59 @@
 /*
  * Taking a merge back: the rows that it brought are deleted, children before parents, in batches that commit; rows and
  * ranks that it replaced come back.  That nothing newer refers to them is known before the first is deleted, since ON
- * DELETE CASCADE would remove it silently, and without triggers it would be left dangling.
+ * DELETE CASCADE would remove it silently, and without triggers it would be left dangling.  Each batch locks its rows,
+ * and looks again, as users write meanwhile.
  *
  * A row that changed since it was copied has another xmin than the transactions that copied it.  Of a table without a
  * key, the run's rows are those that have one of these, and refer to a row that the run brought.
  *
  * rollback_start() refuses what would lose something: newer references, rows that changed, ranks and values that were
- * given away since, rows of tables without a key that refer to nothing.
+ * given away since, rows of tables without a key that refer to nothing.  Where it goes on, it does so for what is left
+ * (left_of_map).
  */
 
-/* The transactions that copied rows of a run, or of one table of one source, as an array of xid. */
+/*
+ * The transactions that copied rows of a run, or of one table of one source, as an array of xid; and those that took
+ * some back, whose triggers may have changed others.
+ */
 CREATE FUNCTION snowflake_migrate_internal.run_transactions(
 	run_ bigint,
 	no_ int DEFAULT NULL,
-	source_ int DEFAULT NULL) RETURNS text
+	source_ int DEFAULT NULL,
+	and_back boolean DEFAULT false) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT ARRAY(
 		SELECT DISTINCT x::xid::text
-		FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.copied_by) AS x
+		FROM snowflake_migrate_internal.plan_sources AS s,
+			unnest(s.copied_by || CASE WHEN and_back THEN s.taken_back_by END) AS x
 		WHERE s.run = run_ AND (no_ IS NULL OR s.no = no_) AND (source_ IS NULL OR s.source = source_))::text
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint, int, int, boolean)
 	IS 'for snowflake_migrate.rollback(): the transactions that copied rows';
+
+/* A condition on the entries m of a table's map whose rows are still to be taken back; false: none. */
+CREATE FUNCTION snowflake_migrate_internal.left_of_map(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN r.state <> 'rolling back' THEN 'true' ELSE coalesce((
+			SELECT '(' || string_agg(format('(m.source = %s AND %s)', s.source, coalesce(n.of_map, 'true')), ' OR '
+									 ORDER BY s.source) || ')'
+			FROM snowflake_migrate_internal.plan_sources AS s
+				CROSS JOIN LATERAL snowflake_migrate_internal.not_copied(run_, no_, s.source) AS n
+			WHERE s.run = run_ AND s.no = no_ AND NOT s.done), 'false') END
+	FROM snowflake_migrate.runs AS r
+	WHERE r.run = run_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.left_of_map(bigint, int)
+	IS 'for snowflake_migrate.rollback(): which rows of a table are still to be taken back';
 
 /*
  * The foreign keys, of whatever table, that lead to the tables of a run: which table refers (child), and how (refers,
  * what follows FROM {child} AS x in a query for its rows that refer to a row that the run brought).
  *
- * To any such row; or to one of the entries of one map (parent_no) for which a condition holds (of_map), whose rows may
- * be gone by now.
+ * To any such row that is left; or to one of the entries of one map (parent_no) for which a condition holds (of_map),
+ * whose rows may be gone by now.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to_run(
 	run_ bigint,
@@ -44,12 +67,13 @@ AS $$
 	SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass, f.conname,
 		snowflake_migrate_internal.fill(CASE WHEN parent_no IS NULL THEN $query$
 				JOIN {target} AS p ON ({parent_values}) = ({child_values})
-				JOIN {map} AS m ON m.action = 'c' AND ({m.n#}) = ({p.@})
+				JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({m.n#}) = ({p.@})
 			$query$ ELSE $query$
 				JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({parent_values}) = ({child_values})
 			$query$ END,
 			snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object(
-				'parent_values', v.parent_values, 'child_values', v.child_values, 'of_map', of_map))
+				'parent_values', v.parent_values, 'child_values', v.child_values,
+				'of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, t.no))))
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
 			AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = t.relation
@@ -102,7 +126,8 @@ AS $$
 				'column', r.name, 'path', r.path, 'condition', r.condition, 'child_name', c.relname,
 				'id_of_column', snowflake_migrate_internal.id_of(format('x.%I', r.name), a.atttypid),
 				'elements_of', snowflake_migrate_internal.elements_of(format('x.%I', r.name), a.atttypid),
-				'of_map', coalesce(of_map, 'true')))
+				'of_map', CASE WHEN of_keyless THEN 'true'
+					ELSE coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, r.referenced)) END))
 	FROM snowflake_migrate_internal.plan_references AS r
 		JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.no = r.no
 		JOIN pg_class AS c ON c.oid = k.relation
@@ -335,9 +360,8 @@ BEGIN
 				SELECT string_agg(g.privilege, ', ')
 				FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
 				WHERE NOT has_table_privilege(p.relation, g.privilege)
-					AND (g.privilege <> 'UPDATE' OR snowflake_migrate_internal.is_changed(run_, p.no))
 			) AS d (denied)
-		WHERE p.run = run_ AND d.denied IS NOT NULL
+		WHERE p.run = run_ AND d.denied IS NOT NULL AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 			AND (p.kind <> 'none' OR snowflake_migrate_internal.keyless_rows(run_, p.no) IS NOT NULL)
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
 	IF problems IS NOT NULL THEN
@@ -353,7 +377,7 @@ BEGIN
 				snowflake_migrate_internal.kept_by_publication(p.relation, 'DELETE'),
 				CASE WHEN snowflake_migrate_internal.is_changed(run_, p.no)
 					THEN snowflake_migrate_internal.kept_by_publication(p.relation, 'UPDATE') END)) AS k (problem)
-		WHERE p.run = run_ AND k.problem IS NOT NULL
+		WHERE p.run = run_ AND k.problem IS NOT NULL AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -367,7 +391,8 @@ BEGIN
 		INTO problems
 		FROM snowflake_migrate_internal.plan_tables AS p
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.untold_rows(run_, p.no)) AS u (rows)
-		WHERE p.run = run_ AND p.kind = 'none' AND u.rows <> 0;
+		WHERE p.run = run_ AND p.kind = 'none' AND u.rows <> 0
+			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false';
 	IF problems IS NOT NULL AND NOT force THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('cannot roll back all of merge %s', run_),
@@ -396,6 +421,7 @@ BEGIN
 		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
 		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'rerank'
 			AND to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
+			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 	LOOP
@@ -461,7 +487,11 @@ CREATE FUNCTION snowflake_migrate_internal.refuse_former(run_ bigint) RETURNS vo
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.refuse_taken(c.names || jsonb_build_object(
-			'rows', c.names ->> 'former', 'and_newer', '', 'come_back', 'rows'))
+			'rows', snowflake_migrate_internal.fill($query$
+					(SELECT f.* FROM {former} AS f WHERE EXISTS (
+						SELECT FROM {map} AS m WHERE m.action = 'r' AND {left} AND ({m.n#}) = ({f.@})))
+				$query$, c.names || jsonb_build_object('left', snowflake_migrate_internal.left_of_map(run_, p.no))),
+			'and_newer', '', 'come_back', 'rows'))
 	FROM snowflake_migrate_internal.plan_tables AS p
 		CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
 		CROSS JOIN LATERAL (
@@ -504,11 +534,61 @@ AS $$
 		CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
 	WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
 		AND snowflake_migrate_internal.target_change_names(run_, p.no) IS NOT NULL
+		AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 					WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changes(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with values that come back';
+
+/* Raises an error where rows that a run brought have changed since. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_changed(run_ bigint, changed text[]) RETURNS void
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF changed <> '{}' THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('cannot roll back merge %s because rows that it brought have changed since', run_),
+			DETAIL = array_to_string(changed, E'\n'),
+			HINT = 'Call snowflake_migrate.rollback() with force => true to take them back all the same.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changed(bigint, text[])
+	IS 'for snowflake_migrate.rollback(): an error where rows of a run have changed';
+
+/*
+ * Locks the rows of some entries of a table's map until they are taken back, and says how many of them have changed
+ * since, as a line for an error; null: none.  Who refers to one of them has committed, and is seen, or waits.
+ */
+CREATE FUNCTION snowflake_migrate_internal.lock_rows(run_ bigint, no_ int, of_map text) RETURNS text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	changed text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT format('Table %s: %s rows, for example %s.', {'table'}, count(*),
+					  string_agg(x.key, ', ') FILTER (WHERE x.n <= 3))
+		FROM (
+			SELECT r.key, row_number() OVER () AS n
+			FROM (
+				SELECT {m.n#::text} AS key, t.xmin
+				FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
+				WHERE {of_map}
+				FOR UPDATE OF t
+			) AS r
+			WHERE r.xmin <> ALL ({'xids'}::xid[])
+		) AS x
+		HAVING count(*) > 0
+	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map,
+		'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true))) INTO changed;
+	RETURN changed;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.lock_rows(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): locks what a batch takes back, and says what has changed';
 
 /* Adds to the report which rows that a run brought have changed since, and returns a line for each table. */
 CREATE FUNCTION snowflake_migrate_internal.find_changed(run_ bigint) RETURNS text[]
@@ -517,15 +597,18 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	xids CONSTANT text := snowflake_migrate_internal.run_transactions(run_);
+	xids CONSTANT text := snowflake_migrate_internal.run_transactions(run_, and_back => true);
 	t record;
 	names jsonb;
 	n bigint;
 	example text;
 	changed text[] := '{}';
 BEGIN
-	FOR t IN SELECT p.* FROM snowflake_migrate_internal.plan_tables AS p
-		WHERE p.run = run_ AND p.kind <> 'none'
+	FOR t IN
+		SELECT p.*, m.of_map
+		FROM snowflake_migrate_internal.plan_tables AS p
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.left_of_map(run_, p.no)) AS m (of_map)
+		WHERE p.run = run_ AND p.kind <> 'none' AND m.of_map <> 'false'
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 		ORDER BY p.no
 	LOOP
@@ -535,9 +618,9 @@ BEGIN
 			FROM (
 				SELECT {m.n#::text} AS key, row_number() OVER () AS n
 				FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
-				WHERE t.xmin <> ALL ({'xids'}::xid[])
+				WHERE {of_map} AND t.xmin <> ALL ({'xids'}::xid[])
 			) AS x
-		$query$, names || jsonb_build_object('xids', xids)) INTO n, example;
+		$query$, names || jsonb_build_object('xids', xids, 'of_map', t.of_map)) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
@@ -574,11 +657,6 @@ DECLARE
 	changed pg_catalog.text[];
 BEGIN
 	was := snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}');
-	IF was = 'rolling back' THEN
-		/* What came since it was interrupted. */
-		PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
-		RETURN;
-	END IF;
 	PERFORM snowflake_migrate_internal.refuse_maps(run_);
 	PERFORM snowflake_migrate_internal.settle_batches(run_);
 	/* Somebody may have written rows under keys that an unfinished run was still to bring: these are not the run's. */
@@ -599,11 +677,12 @@ BEGIN
 			HINT = 'Grant SET on the parameter to the role.';
 	END IF;
 	changed := snowflake_migrate_internal.find_changed(run_);
-	IF changed <> '{}' AND NOT force THEN
-		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = format('cannot roll back merge %s because rows that it brought have changed since', run_),
-			DETAIL = array_to_string(changed, E'\n'),
-			HINT = 'Call snowflake_migrate.rollback() with force => true to take them back all the same.';
+	IF NOT force THEN
+		PERFORM snowflake_migrate_internal.refuse_changed(run_, changed);
+	END IF;
+	/* Where it was broken off, it goes on. */
+	IF was = 'rolling back' THEN
+		RETURN;
 	END IF;
 	DELETE FROM snowflake_migrate_internal.plan_batches AS b WHERE b.run = run_;
 	UPDATE snowflake_migrate_internal.plan_sources AS s SET position = NULL, done = false, is_split = false
@@ -615,7 +694,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rollback_start(bigint, boolean)
 	IS 'for snowflake_migrate.rollback(): checks what is in the way';
 
 /* Takes back a batch of one table of one source. */
-CREATE FUNCTION snowflake_migrate_internal.uncopy(run_ bigint, no_ int, source_ int) RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.uncopy(run_ bigint, no_ int, source_ int, force boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
@@ -629,6 +708,7 @@ DECLARE
 	started CONSTANT timestamptz := clock_timestamp();
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 	rows text;
+	changed text;
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
@@ -650,17 +730,18 @@ BEGIN
 			GET DIAGNOSTICS deleted = ROW_COUNT;
 		END IF;
 	ELSE
+		UPDATE snowflake_migrate_internal.plan_sources AS s
+			SET taken_back_by = s.taken_back_by || pg_current_xact_id()
+			WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+		changed := snowflake_migrate_internal.lock_rows(run_, no_, part.of_map);
+		IF NOT force THEN
+			PERFORM snowflake_migrate_internal.refuse_changed(run_, array_remove(ARRAY[changed], NULL));
+		END IF;
+		PERFORM snowflake_migrate_internal.refuse_newer(run_, no_, part.of_map);
 		EXECUTE snowflake_migrate_internal.fill($query$
 			DELETE FROM {target} AS t USING {map} AS m WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'c'
 		$query$, names || jsonb_build_object('of_map', part.of_map));
 		GET DIAGNOSTICS deleted = ROW_COUNT;
-		/*
-		 * The rows are locked now: who refers to one of them has committed, and is seen, or will not find it.  Of a
-		 * cycle, other members' rows may still be there; they are of the run, and not newer.
-		 */
-		IF current_setting('session_replication_role') = 'replica' THEN
-			PERFORM snowflake_migrate_internal.refuse_newer(run_, no_, part.of_map);
-		END IF;
 		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) AS columns,
 				string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position) AS former_columns
 			INTO copied
@@ -678,7 +759,10 @@ BEGIN
 		END IF;
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s
-		SET rows_done = greatest(s.rows_done - deleted - restored, 0),
+		SET rows_done = CASE
+				/* Somebody may have deleted some since. */
+				WHEN part.range_end IS NULL AND plan.kind <> 'none' THEN 0
+				ELSE greatest(s.rows_done - deleted - restored, 0) END,
 			position = part.range_end,
 			done = part.range_end IS NULL,
 			busy = s.busy + (clock_timestamp() - started)
@@ -692,14 +776,14 @@ BEGIN
 	RETURN deleted + restored;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.uncopy(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.uncopy(bigint, int, int, boolean)
 	IS 'for snowflake_migrate.rollback(): takes back a batch';
 
 /*
  * What one transaction takes back: as step() copies them, batches of tables that fit into one together, or the rest of
  * a cycle.  Returns false when there is nothing left, and the run is rolled back.
  */
-CREATE FUNCTION snowflake_migrate_internal.rollback_step(run_ bigint) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.rollback_step(run_ bigint, force boolean) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
@@ -735,14 +819,14 @@ BEGIN
 				AND (next.cyclic OR (s.no, s.source) = (next.no, next.source))
 			ORDER BY s.no DESC, s.source DESC
 		LOOP
-			rows_left := rows_left - snowflake_migrate_internal.uncopy(run_, member.no, member.source);
+			rows_left := rows_left - snowflake_migrate_internal.uncopy(run_, member.no, member.source, force);
 		END LOOP;
 		EXIT WHEN next.cyclic;
 	END LOOP;
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rollback_step(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.rollback_step(bigint, boolean)
 	IS 'for snowflake_migrate.rollback(): one of its transactions';
 
 /*
@@ -779,7 +863,7 @@ BEGIN
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	LOOP
 		PERFORM snowflake_migrate_internal.begin(run, ARRAY['rolling back']);
-		more := snowflake_migrate_internal.rollback_step(run);
+		more := snowflake_migrate_internal.rollback_step(run, force IS TRUE);
 		COMMIT;
 		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		EXIT WHEN NOT more;
