@@ -76,12 +76,13 @@ include $(PGXS)
 
 # PGXS knows no dependency on headers.
 ZOOKEEPER_OBJS = src/registry/zookeeper_connection.o src/core/claim_text.o
-$(OBJS) src/registry/postgresql.o src/registry/zookeeper.o $(ZOOKEEPER_OBJS) src/migrate/jobs.o: $(HEADER_FILES)
+MIGRATE_OBJS = src/migrate/jobs.o src/migrate/numbering.o
+$(OBJS) src/registry/postgresql.o src/registry/zookeeper.o $(ZOOKEEPER_OBJS) $(MIGRATE_OBJS): $(HEADER_FILES)
 
 LINK_MODULE = $(CXX) $(CXXFLAGS) -shared -nostartfiles -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(STORE_LIBRARY)
 snowflake_%$(DLSUFFIX): src/registry/%.o
 	$(LINK_MODULE)
-snowflake_migrate$(DLSUFFIX): src/migrate/jobs.o
+snowflake_migrate$(DLSUFFIX): $(MIGRATE_OBJS)
 	$(LINK_MODULE)
 snowflake_postgresql$(DLSUFFIX): STORE_LIBRARY = $(libpq) -pthread
 snowflake_zookeeper$(DLSUFFIX): STORE_LIBRARY = -lzookeeper_st

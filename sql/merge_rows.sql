@@ -111,6 +111,22 @@ CALL snowflake_migrate.merge('{nowhere}', 'tg', '{910}');
 DROP SCHEMA tg, sa, sb CASCADE;
 DELETE FROM snowflake_migrate.declared_references; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_created;
 
+-- a slot for each row: the first of its tick, or the one after that of the row before; there is none after the last bigint
+SELECT at, snowflake_migrate_internal.free_slot(at) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING)
+FROM (VALUES (1, -3::bigint), (2, 7), (3, 7), (4, 8), (5, 9), (6, 20)) AS v (n, at);
+SELECT snowflake_migrate_internal.next_slot(9223372036854775807, 0);
+
+-- the memory of CREATE INDEX, until the transaction ends, and no less than a query has
+SET maintenance_work_mem = '40MB';
+BEGIN;
+SELECT snowflake_migrate_internal.allow_memory();
+SHOW work_mem;
+SET LOCAL work_mem = '48MB';
+SELECT snowflake_migrate_internal.allow_memory();
+SHOW work_mem;
+ROLLBACK;
+RESET maintenance_work_mem;
+
 -- new ids: in order of time over all tables, a full tick spills into the next, rows without a time end at the start
 CREATE SCHEMA tg; CREATE SCHEMA sa;
 CREATE TABLE tg.a (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), at timestamptz);

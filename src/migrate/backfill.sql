@@ -194,13 +194,11 @@ BEGIN
 			UPDATE {table} AS t
 			SET {"id"} = {zero} + z.slot / {slots} * {tick_unit} + z.slot % {slots} * {sequence_unit}
 			FROM (
-				SELECT r.part, r.place, r.i + max(r.at - r.i) OVER (ORDER BY r.i ROWS UNBOUNDED PRECEDING) AS slot
-				FROM (
-					SELECT s.tableoid AS part, s.ctid AS place,
-						snowflake_migrate_internal.max_id(s.{"created"}::timestamptz) / {tick_unit} * {slots} AS at,
-						row_number() OVER (ORDER BY s.{"created"}, s.tableoid, s.ctid) AS i
-					FROM {table} AS s WHERE s.{"id"} IS NULL
-				) AS r
+				SELECT s.tableoid AS part, s.ctid AS place,
+					snowflake_migrate_internal.free_slot(
+						snowflake_migrate_internal.max_id(s.{"created"}::timestamptz) / {tick_unit} * {slots}) OVER (
+							ORDER BY s.{"created"}, s.tableoid, s.ctid ROWS UNBOUNDED PRECEDING) AS slot
+				FROM {table} AS s WHERE s.{"id"} IS NULL
 			) AS z
 			WHERE t.tableoid = z.part AND t.ctid = z.place AND t.{"id"} IS NULL AND z.slot BETWEEN 0 AND {last_slot}
 			RETURNING t.{"id"}

@@ -509,6 +509,7 @@ DECLARE
 	missing bigint[];
 	labels name[];
 BEGIN
+	PERFORM snowflake_migrate_internal.allow_memory();
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF NOT in_use
 		AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s

@@ -721,7 +721,7 @@ AS $$
 DECLARE
 	resolved record;
 BEGIN
-	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+	PERFORM snowflake_migrate_internal.allow_memory();
 	/* They may have been declared since. */
 	PERFORM snowflake_migrate_internal.refuse_rules_in_use(run_);
 	resolved := snowflake_migrate_internal.resolve_tables(run_, failed);

@@ -140,6 +140,21 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.allow_parallel(int)
 	IS 'for snowflake_migrate.merge()''s own use: lets PostgreSQL use as many processes as there are jobs';
 
+/*
+ * Until the end of the transaction, what sorts and hashes many rows has the memory that CREATE INDEX would have.
+ * Workers share it.
+ */
+CREATE FUNCTION snowflake_migrate_internal.allow_memory() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT set_config('work_mem', greatest(
+			pg_size_bytes(current_setting('work_mem')) / 1024,
+			pg_size_bytes(current_setting('maintenance_work_mem')) / 1024 / snowflake_migrate_internal.workers())
+		|| 'kB', true)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.allow_memory()
+	IS 'for snowflake_migrate.merge()''s own use: gives a transaction the memory to sort and hash many rows';
+
 CREATE FUNCTION snowflake_migrate_internal.undefined_settings() RETURNS text[]
 LANGUAGE c STABLE STRICT PARALLEL RESTRICTED AS '$libdir/snowflake_migrate', 'snowflake_migrate_undefined_settings';
 COMMENT ON FUNCTION snowflake_migrate_internal.undefined_settings()

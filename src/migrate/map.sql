@@ -1044,8 +1044,7 @@ DECLARE
 	step int;
 	table_no int;
 BEGIN
-	/* These sort and hash whole tables, as CREATE INDEX does. */
-	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+	PERFORM snowflake_migrate_internal.allow_memory();
 	PERFORM snowflake_migrate_internal.create_maps(run_);
 	PERFORM snowflake_migrate_internal.leave_behind(run_, t.no, s.source)
 		FROM snowflake_migrate_internal.plan_tables AS t

@@ -2,9 +2,8 @@
  * The new ids of a run.  Those that were taken from a sequence are renumbered under the source's node number, in order
  * of time over all of its tables.
  *
- * A place in time is a slot: the tick times the ids of a tick, plus the sequence.  The i-th row goes to slot
- * i + max over j <= i of (the first slot of j's tick - j), the first that is free from its tick on, so that a full tick
- * spills into the next.
+ * A place in time is a slot: the tick times the ids of a tick, plus the sequence.  A row goes to the first that is free
+ * from its tick on (free_slot()), so that a full tick spills into the next.
  *
  * Rows that are older than the epoch are an error, or packed: in order of time, from the second day after the epoch on,
  * as ids of the first count as taken from a sequence.
@@ -112,6 +111,21 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.numbered_tables(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the tables whose keys are renumbered';
 
+/*
+ * The slots of rows in order of time, as a window function: the first slot of the row's tick, or the one after the row
+ * before, whichever comes later.
+ */
+CREATE FUNCTION snowflake_migrate_internal.next_slot(last bigint, at bigint) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS '$libdir/snowflake_migrate', 'snowflake_migrate_next_slot';
+COMMENT ON FUNCTION snowflake_migrate_internal.next_slot(bigint, bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the slot after that of the row before';
+CREATE AGGREGATE snowflake_migrate_internal.free_slot(at bigint) (
+	SFUNC = snowflake_migrate_internal.next_slot,
+	STYPE = bigint,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE snowflake_migrate_internal.free_slot(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the slots of rows in order of time';
+
 /* Adds rows that are older than the layout's epoch to the report. */
 CREATE FUNCTION snowflake_migrate_internal.find_early(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -144,7 +158,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_early(jsonb)
 /*
  * Gives rows the first slots that are free from their time on, and puts their new ids into the map.  {untimed} is a
  * query for the rows without a time (no, o: table and old id), {and_timed} adds the others (and at: the first slot of
- * their tick; early: the time of those that are packed).  Rows without a time end at the start of the merge.
+ * their tick; early: the time of those that are packed), {early} is "p.early, " where there are such.  Rows without a
+ * time end at the start of the merge.
  */
 CREATE FUNCTION snowflake_migrate_internal.assign_ids(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -160,19 +175,16 @@ BEGIN
 				THEN {zero} + z.slot / {slots} * {tick_unit} + z.slot % {slots} * {sequence_unit} END,
 			'c'
 		FROM (
-			/* By r.i, which the planner does not know to be the order that they have. */
-			SELECT r.no, r.o,
-				r.i + max(r.at - r.i) OVER (ORDER BY r.at, r.early, r.no, r.o ROWS UNBOUNDED PRECEDING) AS slot
+			SELECT p.no, p.o,
+				snowflake_migrate_internal.free_slot(p.at) OVER (
+					ORDER BY p.at, {early}p.no, p.o ROWS UNBOUNDED PRECEDING) AS slot
 			FROM (
-				SELECT p.no, p.o, p.at, p.early, row_number() OVER (ORDER BY p.at, p.early, p.no, p.o) AS i
-				FROM (
-					SELECT u.no, u.o,
-						{start_slot} - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at,
-						NULL::timestamptz AS early
-					FROM ({untimed}) AS u
-					{and_timed}
-				) AS p
-			) AS r
+				SELECT u.no, u.o,
+					{start_slot} - count(*) OVER () + row_number() OVER (ORDER BY u.no, u.o) - 1 AS at,
+					NULL::timestamptz AS early
+				FROM ({untimed}) AS u
+				{and_timed}
+			) AS p
 		) AS z
 	$query$, names);
 	EXECUTE snowflake_migrate_internal.fill($query$
@@ -197,8 +209,12 @@ DECLARE
 	names jsonb;
 	timed text[] := '{}';
 	untimed text[] := '{}';
+	early text := '';
 BEGIN
 	FOR names IN SELECT t FROM snowflake_migrate_internal.numbered_tables(run_, source_) AS t LOOP
+		IF names ->> 'early' = 'pack' THEN
+			early := 'p.early, ';
+		END IF;
 		IF names -> 'is_timed' = 'true' THEN
 			PERFORM snowflake_migrate_internal.find_early(names);
 			timed := timed || snowflake_migrate_internal.fill($query$
@@ -223,6 +239,7 @@ BEGIN
 	IF untimed <> '{}' THEN
 		PERFORM snowflake_migrate_internal.assign_ids(
 			snowflake_migrate_internal.slot_names(run_, source_) || jsonb_build_object(
+				'early', early,
 				'untimed', array_to_string(untimed, ' UNION ALL '),
 				'and_timed', coalesce('UNION ALL ' || nullif(array_to_string(timed, ' UNION ALL '), ''), '')));
 	END IF;

@@ -684,8 +684,7 @@ DECLARE
 	work_mem CONSTANT text := current_setting('work_mem');
 BEGIN
 	SELECT r.sources INTO STRICT sources FROM snowflake_migrate.runs AS r WHERE r.run = run_;
-	/* These hash whole tables, as CREATE INDEX sorts them. */
-	PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+	PERFORM snowflake_migrate_internal.allow_memory();
 	FOR t IN
 		SELECT p.no, p.relation FROM snowflake_migrate_internal.plan_tables AS p
 		WHERE p.run = run_ AND EXISTS (
