@@ -466,7 +466,8 @@ AS $$
 	SELECT format('<p class="state %s"><strong>%s</strong> %s</p>', s.class, s.words, s.sentence)
 	FROM (SELECT count(*) AS errors FROM snowflake_migrate.report AS f
 		  WHERE f.run = html_state.run.run AND f.severity = 'error') AS e
-		CROSS JOIN (SELECT sum(b.rows_done) AS rows_left FROM snowflake_migrate_internal.brought(html_state.run.run) AS b) AS l
+		CROSS JOIN (SELECT sum(b.rows_done) AS rows_left
+					FROM snowflake_migrate_internal.brought(html_state.run.run) AS b) AS l
 		CROSS JOIN LATERAL (SELECT CASE run.state
 			WHEN 'done' THEN ARRAY['good', 'Done, and proved.', '']
 			WHEN 'dry run' THEN CASE e.errors
