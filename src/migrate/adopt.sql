@@ -213,6 +213,7 @@ AS $$
 DECLARE
 	given record;
 	not_owned text;
+	first regclass;
 BEGIN
 	IF cardinality(tables) <> cardinality(columns) THEN
 		RAISE EXCEPTION USING ERRCODE = 'array_subscript_error',
@@ -235,14 +236,14 @@ BEGIN
 	END LOOP;
 
 	SELECT string_agg(format('Table %s belongs to role %s.', c.oid::regclass, c.relowner::regrole),
-					  E'\n' ORDER BY c.oid)
-		INTO not_owned
+					  E'\n' ORDER BY c.oid), min(c.oid)
+		INTO not_owned, first
 		FROM pg_class AS c
 		WHERE c.oid IN (SELECT a.member FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS a)
 			AND NOT pg_has_role(c.relowner, 'USAGE');
 	IF not_owned IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = 'must be owner of all tables that would be changed',
+			MESSAGE = format('must be owner of table %s', first),
 			DETAIL = not_owned,
 			HINT = 'The tables that reference a key are changed with it, and so are partitions and children.';
 	END IF;

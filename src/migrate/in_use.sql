@@ -102,9 +102,9 @@ CREATE FUNCTION snowflake_migrate_internal.refuse_unlocked(run_ bigint) RETURNS 
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	tables text;
+	tables text[];
 BEGIN
-	SELECT string_agg(DISTINCT f.referenced::text, ', ' ORDER BY f.referenced::text) INTO tables
+	SELECT array_agg(DISTINCT f.referenced::text ORDER BY f.referenced::text) INTO tables
 		FROM snowflake_migrate_internal.foreign_keys(snowflake_migrate_internal.targets_of(run_)) AS f
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = f.relation
 			JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = t.no
@@ -112,9 +112,10 @@ BEGIN
 			AND has_parameter_privilege('session_replication_role', 'SET');
 	IF tables IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = 'permission denied to lock rows that are referred to',
-			DETAIL = format('With target_in_use, a merge locks rows of %s, which takes the right to update.', tables),
-			HINT = format('GRANT UPDATE ON %s TO %I;', tables, current_user);
+			MESSAGE = format('permission denied for table %s', tables[1]),
+			DETAIL = format('With target_in_use, a merge locks rows of %s, which takes the right to update.',
+							array_to_string(tables, ', ')),
+			HINT = format('GRANT UPDATE ON %s TO %I;', array_to_string(tables, ', '), current_user);
 	END IF;
 END
 $$;

@@ -216,29 +216,35 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 AS $$
 #variable_conflict use_column
 DECLARE
+	denied text;
 	problems text;
 BEGIN
-	SELECT string_agg(DISTINCT p.problem, E'\n')
-		INTO problems
+	SELECT (array_agg(p.denied ORDER BY p.problem))[1], string_agg(DISTINCT p.problem, E'\n')
+		INTO denied, problems
 		FROM snowflake_migrate_internal.plan_indexes AS x
 			JOIN pg_class AS c ON c.oid = x.relation
 			JOIN pg_namespace AS n ON n.oid = c.relnamespace
 			CROSS JOIN LATERAL (
-				SELECT format('Role %I does not own table %s.', current_user, x.relation)
+				SELECT format('must be owner of table %s', x.relation),
+					format('Role %I does not own table %s.', current_user, x.relation)
 				WHERE NOT pg_has_role(c.relowner, 'USAGE')
 				UNION ALL
-				SELECT format('Role %I has no right to create in schema %I.', current_user, n.nspname)
+				SELECT format('permission denied for schema %I', n.nspname),
+					format('Role %I has no right to create in schema %I.', current_user, n.nspname)
 				WHERE NOT has_schema_privilege(n.oid, 'CREATE')
 				UNION ALL
-				SELECT format('Role %I has no right to create in tablespace %I, where index "%s" of table %s is.',
-							  current_user, x.tablespace, x.name, x.relation)
-				WHERE x.tablespace <> '' AND NOT has_tablespace_privilege(x.tablespace, 'CREATE')) AS p (problem)
+				SELECT format('permission denied for tablespace %I', x.tablespace),
+					format('Role %I has no right to create in tablespace %I, where index "%s" of table %s is.',
+						   current_user, x.tablespace, x.name, x.relation)
+				WHERE x.tablespace <> '' AND NOT has_tablespace_privilege(x.tablespace, 'CREATE'))
+				AS p (denied, problem)
 		WHERE x.run = run_;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = 'permission denied to drop indexes and build them again',
+			MESSAGE = denied,
 			DETAIL = problems,
-			HINT = 'Grant these rights to the role, or call without rebuild_indexes.';
+			HINT = 'To drop indexes and build them again takes these rights. '
+				'Grant them, or call without rebuild_indexes.';
 	END IF;
 END
 $$;

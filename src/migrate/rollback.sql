@@ -347,14 +347,18 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 DECLARE
+	lacking text[];
+	grants text;
 	problems text;
 BEGIN
 	PERFORM snowflake_migrate_internal.occupy(run_);
 	PERFORM snowflake_migrate_internal.refuse_followed(run_);
 	/* Before it begins, as it could not go back from there. */
 	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation),
-					  E'\n' ORDER BY p.no)
-		INTO problems
+					  E'\n' ORDER BY p.no),
+			array_agg(p.relation::text ORDER BY p.no),
+			string_agg(format('GRANT %s ON %s TO %I;', d.denied, p.relation, current_user), ' ' ORDER BY p.no)
+		INTO problems, lacking, grants
 		FROM snowflake_migrate_internal.plan_tables AS p,
 			LATERAL (
 				SELECT string_agg(g.privilege, ', ')
@@ -366,9 +370,9 @@ BEGIN
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = format('permission denied to roll back merge %s', run_),
+			MESSAGE = format('permission denied for table %s', lacking[1]),
 			DETAIL = problems,
-			HINT = 'Grant these rights to the role.';
+			HINT = grants;
 	END IF;
 	SELECT string_agg(format('Table %s: %s.', p.relation, k.problem), E'\n' ORDER BY p.no)
 		INTO problems
@@ -674,7 +678,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 			MESSAGE = 'permission denied to set parameter "session_replication_role"',
 			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.',
-			HINT = 'Grant SET on the parameter to the role.';
+			HINT = format('GRANT SET ON PARAMETER session_replication_role TO %I;', current_user);
 	END IF;
 	changed := snowflake_migrate_internal.find_changed(run_);
 	IF NOT force THEN
