@@ -446,8 +446,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_column_order(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds columns that are in another order';
 
 /*
- * Columns whose names the merge's queries give to columns of their own, beside those of the table; and of columns that
- * policies change, those that a table of changes has itself (create_map()).
+ * Columns whose names the merge's queries give to columns of their own, beside those of the table; and columns that
+ * policies change whose name another's former values have in the table of changes (create_map()).
  */
 CREATE FUNCTION snowflake_migrate_internal.check_column_names(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -470,9 +470,9 @@ BEGIN
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN snowflake_migrate_internal.plan_columns AS c ON c.run = run_ AND c.no = t.no
 		WHERE c.changed_by IS NOT NULL
-			AND (c.name ~ '^(source|tries|o[0-9]+)$' OR EXISTS (
+			AND EXISTS (
 				SELECT FROM snowflake_migrate_internal.plan_columns AS k
-				WHERE k.run = run_ AND k.no = t.no AND k.changed_by IS NOT NULL AND c.name = 'old ' || k.name));
+				WHERE k.run = run_ AND k.no = t.no AND k.changed_by IS NOT NULL AND c.name = 'old ' || k.name);
 	RETURN NOT FOUND;
 END
 $$;

@@ -619,7 +619,7 @@ BEGIN
 		FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid
 		WHERE a.attrelid = table_ AND a.attname = changed;
 	EXECUTE snowflake_migrate_internal.fill($query$
-		INSERT INTO {change} AS v (source, {o#}, tries, {"changed"}, {"old_changed"})
+		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
 		SELECT y."merge source", {y."merge o#"}, y."merge try", x.value, y."merge former"
 		FROM (
 				SELECT q.*, b.former AS "merge former", b.suffix AS "merge suffix", c.tries + row_number() OVER (
@@ -628,7 +628,7 @@ BEGIN
 						ORDER BY c.source, {c.o#}) AS "merge try"
 				FROM pg_temp.snowflake_merge_clash AS c
 					JOIN ({become}) AS q ON q."merge source" = c.source AND ({q."merge o#"}) = ({c.o#})
-					LEFT JOIN {change} AS f ON f.source = c.source AND ({f.o#}) = ({c.o#})
+					LEFT JOIN {change} AS f ON f."merge source" = c.source AND ({f."merge o#"}) = ({c.o#})
 					CROSS JOIN LATERAL (
 						SELECT coalesce(f.{"old_changed"}, q.{"changed"}::text),
 							replace({'pattern'}, {'mark'}, coalesce(({'sources'}::name[])[c.source], {'target_schema'}))
@@ -640,7 +640,8 @@ BEGIN
 				FROM generate_series(least(length(y."merge former"), {limit} - length(b.suffix)), 1, -1) AS n
 				WHERE (SELECT {valid} FROM (SELECT {columns}) AS {"name"})
 				LIMIT 1) AS x (value)
-		ON CONFLICT (source, {o#}) DO UPDATE SET tries = excluded.tries, {"changed"} = excluded.{"changed"}
+		ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
+			SET "merge tries" = excluded."merge tries", {"changed"} = excluded.{"changed"}
 	$query$, names || jsonb_build_object(
 		'pattern', coalesce(names ->> 'argument', '_{source}'),
 		'mark', '{source}',
@@ -689,10 +690,11 @@ BEGIN
 						+ (SELECT count(*) FROM used AS u WHERE u.place = p.place) + p.rows) AS f (number)
 			WHERE NOT EXISTS (SELECT FROM used AS u WHERE u.place = p.place AND u.number = f.number)
 		)
-		INSERT INTO {change} AS v (source, {o#}, tries, {"changed"}, {"old_changed"})
+		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
 		SELECT c.source, {c.o#}, 1, f.number, c.number::text
 		FROM clash AS c JOIN free AS f ON f.place = c.place AND f.n = c.n
-		ON CONFLICT (source, {o#}) DO UPDATE SET tries = v.tries + 1, {"changed"} = excluded.{"changed"}
+		ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
+			SET "merge tries" = v."merge tries" + 1, {"changed"} = excluded.{"changed"}
 	$query$, names || (
 		SELECT jsonb_build_object(
 			'number', min(e.n) FILTER (WHERE e.expression = '(' || quote_ident(names ->> 'changed') || ')'),
@@ -837,9 +839,9 @@ BEGIN
 		) AS {"name"}
 	$query$, names);
 	EXECUTE snowflake_migrate_internal.fill($query$
-		INSERT INTO {change} AS v (source, {o#}, tries, {"changed"})
+		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"})
 		SELECT r.source, {r.o#}, 0, r.new FROM pg_temp.snowflake_merge_rank AS r WHERE r.source > 0
-		ON CONFLICT (source, {o#}) DO UPDATE SET {"changed"} = excluded.{"changed"}
+		ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE SET {"changed"} = excluded.{"changed"}
 	$query$, names);
 	PERFORM snowflake_migrate_internal.record_ranks(names);
 END

@@ -32,7 +32,7 @@ AS $$
 				snowflake_migrate_internal.fill($query$
 					SELECT {t.@ AS "merge o#", t.@ AS "merge n#"}, 't'::"char" AS "merge action",
 						0 AS "merge tries", {columns}
-					FROM {originals} AS t LEFT JOIN {change} AS v ON v.source = 0 AND ({v.o#}) = ({t.@})
+					FROM {originals} AS t LEFT JOIN {change} AS v ON v."merge source" = 0 AND ({v."merge o#"}) = ({t.@})
 					WHERE NOT EXISTS (SELECT FROM {map} AS c WHERE c.action = 'c' AND ({c.n#}) = ({t.@}))
 				$query$, names || jsonb_build_object(
 					'originals', CASE WHEN to_regclass(names ->> 'former') IS NULL THEN names ->> 'target'
@@ -207,11 +207,12 @@ DECLARE
 BEGIN
 	BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
-			INSERT INTO {change} AS v (source, {o#}, tries, "merge combined", {columns}, {old_columns})
+			INSERT INTO {change} AS v
+				("merge source", {"merge o#"}, "merge tries", "merge combined", {columns}, {old_columns})
 			SELECT q."merge source", {q."merge o#"}, 0, true, {q_columns}, {own_texts}
 			FROM ({combined}) AS q
 			WHERE q."merge source" > 0 OR {changes}
-			ON CONFLICT (source, {o#}) DO UPDATE SET "merge combined" = true, {assigned}
+			ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE SET "merge combined" = true, {assigned}
 		$query$, names || jsonb_build_object('q_columns', (
 			SELECT string_agg(format('q.%I', k.name), ', ' ORDER BY k.position)
 			FROM snowflake_migrate_internal.plan_columns AS k
@@ -230,10 +231,11 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			INSERT INTO snowflake_migrate.records
 				(run, source, relation, constraint_name, policy, old_key, new_key, column_name, old_value, new_value)
-			SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, 'combine',
-				CASE WHEN v.source > 0 THEN {v.o#::text} END, coalesce({m.n#::text}, {v.o#::text}), {'column'},
-				v.{"old_column"}, v.{"column"}::text
-			FROM {change} AS v LEFT JOIN {map} AS m ON m.source = v.source AND ({m.o#}) = ({v.o#})
+			SELECT {run}, ({'sources'}::name[])[v."merge source"], {'table'}, {'label'}, 'combine',
+				CASE WHEN v."merge source" > 0 THEN {v."merge o#"::text} END,
+				coalesce({m.n#::text}, {v."merge o#"::text}), {'column'}, v.{"old_column"}, v.{"column"}::text
+			FROM {change} AS v
+				LEFT JOIN {map} AS m ON m.source = v."merge source" AND ({m.o#}) = ({v."merge o#"})
 			WHERE v."merge combined" AND v.{"column"}::text IS DISTINCT FROM v.{"old_column"}
 		$query$, names || jsonb_build_object('column', c.name, 'old_column', 'old ' || c.name, 'label', c.combined_by));
 		EXECUTE snowflake_migrate_internal.fill(

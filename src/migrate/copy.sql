@@ -215,7 +215,7 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	EXECUTE snowflake_migrate_internal.fill(
-		'SELECT EXISTS (SELECT FROM {change} AS v WHERE v.source = 0)', names) INTO found;
+		'SELECT EXISTS (SELECT FROM {change} AS v WHERE v."merge source" = 0)', names) INTO found;
 	IF NOT found THEN
 		RETURN NULL;
 	END IF;
@@ -242,7 +242,7 @@ BEGIN
 					format('v.%I::%s', 'old ' || c.name, format_type(a.atttypid, a.atttypmod))
 			) AS d (differs, is_given, former)
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.fill($query$
-				EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v.o#}))
+				EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v."merge o#"}))
 			$query$, names)) AS r (is_replaced)
 		WHERE c.run = run_ AND c.no = no_ AND c.in_target
 		GROUP BY r.is_replaced);
@@ -265,7 +265,7 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			UPDATE {target} AS t SET ({columns}) = ROW ({values})
 			FROM {change} AS v
-			WHERE v.source = 0 AND ({t.@}) = ({v.o#})
+			WHERE v."merge source" = 0 AND ({t.@}) = ({v."merge o#"})
 		$query$, names || jsonb_build_object('values', names ->> CASE WHEN back THEN 'former' ELSE 'given' END));
 	END IF;
 END
@@ -424,7 +424,7 @@ BEGIN
 		/* A policy may have given it another value, to be out of the way. */
 		'and_undone', ' || ' || (changes ->> 'undone'),
 		'changes', snowflake_migrate_internal.fill(
-			' LEFT JOIN {change} AS v ON v.source = 0 AND ({v.o#}) = ({t.@})', names)) END);
+			' LEFT JOIN {change} AS v ON v."merge source" = 0 AND ({v."merge o#"}) = ({t.@})', names)) END);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.record_former(jsonb)

@@ -761,17 +761,18 @@ BEGIN
 				WHERE {comes} AND {"changed"} IS NOT NULL
 					AND (EXISTS (SELECT FROM {clashing}) OR NOT EXISTS (
 						SELECT FROM {change} AS v
-						WHERE v.source = "merge source" AND ({v.o#}) = ({"merge o#"}) AND v.{"changed"} IS NOT NULL))
+						WHERE v."merge source" = r."merge source" AND ({v."merge o#"}) = ({r."merge o#"})
+							AND v.{"changed"} IS NOT NULL))
 			),
 			base AS (
 				SELECT greatest((SELECT max({"changed"}) FROM {target}), (SELECT max({"changed"}) FROM {change}),
 								(SELECT max({"changed"}) FROM r), 0) AS last
 			)
-			INSERT INTO {change} AS v (source, {o#}, tries, {"changed"}, {"old_changed"})
+			INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
 			SELECT r."merge source", {r."merge o#"}, 0,
 				b.last + least(1000000, greatest(({last} - b.last - r.rows) / 2, 0)) + r.n, r.{"changed"}::text
 			FROM r, base AS b
-			ON CONFLICT (source, {o#}) DO UPDATE
+			ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
 				SET {"changed"} = excluded.{"changed"},
 					{"old_changed"} = coalesce(v.{"old_changed"}, excluded.{"old_changed"})
 		$query$, names || jsonb_build_object('clashing',
@@ -816,7 +817,7 @@ BEGIN
 				coalesce(v.{"old_changed"}::bigint, t.{"changed"}) AS "merge rank"
 			FROM {target} AS t
 				LEFT JOIN {map} AS m ON m.action IN ('c', 'r') AND ({m.n#}) = ({t.@})
-				LEFT JOIN {change} AS v ON v.source = m.source AND ({v.o#}) = ({m.o#})
+				LEFT JOIN {change} AS v ON v."merge source" = m.source AND ({v."merge o#"}) = ({m.o#})
 		) AS {"name"}
 		WHERE {"changed"} IS NOT NULL AND ({indexed})
 	$query$, names);
@@ -856,7 +857,7 @@ BEGIN
 	END IF;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE {change} AS v SET {"changed"} = r.new
-		FROM pg_temp.snowflake_merge_rank AS r WHERE v.source = r.source AND ({v.o#}) = ({r.o#})
+		FROM pg_temp.snowflake_merge_rank AS r WHERE v."merge source" = r.source AND ({v."merge o#"}) = ({r.o#})
 	$query$, names);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO snowflake_migrate.records

@@ -20,7 +20,8 @@ BEGIN
 	SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 			'all_maps', snowflake_migrate_internal.relation(run_, 'map'),
 			'old_columns', string_agg(format('o%s %s', k.n, k.type), ', ' ORDER BY k.n),
-			'new_columns', string_agg(format('n%s %s', k.n, k.type), ', ' ORDER BY k.n))
+			'new_columns', string_agg(format('n%s %s', k.n, k.type), ', ' ORDER BY k.n),
+			'changed_keys', string_agg(format('"merge o%s" %s', k.n, k.type), ', ' ORDER BY k.n))
 		INTO names
 		FROM snowflake_migrate_internal.key_values(plan.relation, plan.relation, plan.key) AS k;
 	EXECUTE snowflake_migrate_internal.fill(CASE plan.kind
@@ -45,8 +46,8 @@ BEGIN
 	IF names ->> 'changes' IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			CREATE TABLE {change} (
-				source int NOT NULL, {old_columns}, tries int NOT NULL, "merge combined" boolean, {changes},
-				PRIMARY KEY (source, {o#}))
+				"merge source" int NOT NULL, {changed_keys}, "merge tries" int NOT NULL, "merge combined" boolean,
+				{changes}, PRIMARY KEY ("merge source", {"merge o#"}))
 		$query$, names);
 	END IF;
 END
@@ -376,7 +377,7 @@ BEGIN
 	RETURN snowflake_migrate_internal.fill($query$
 			UNION ALL
 			SELECT 0, t.* FROM ({rows}) AS t
-			WHERE EXISTS (SELECT FROM {change} AS v WHERE v.source = 0 AND ({v.o#}) = ({t."merge o#"}))
+			WHERE EXISTS (SELECT FROM {change} AS v WHERE v."merge source" = 0 AND ({v."merge o#"}) = ({t."merge o#"}))
 		$query$, names || jsonb_build_object('rows', snowflake_migrate_internal.target_rows(run_, no_, true)));
 END
 $$;
@@ -562,17 +563,17 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO snowflake_migrate.records
 			(run, source, relation, constraint_name, policy, old_key, new_key, column_name, old_value, new_value)
-		SELECT {run}, ({'sources'}::name[])[v.source], {'table'}, {'label'}, {'policy'},
+		SELECT {run}, ({'sources'}::name[])[v."merge source"], {'table'}, {'label'}, {'policy'},
 			{m.o#::text}, {m.n#::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
-		FROM {change} AS v JOIN {map} AS m ON m.source = v.source AND ({m.o#}) = ({v.o#})
+		FROM {change} AS v JOIN {map} AS m ON m.source = v."merge source" AND ({m.o#}) = ({v."merge o#"})
 		WHERE v.{"old_changed"} IS NOT NULL
 		UNION ALL
 		SELECT {run}, NULL, {'table'}, {'label'}, {'policy'},
-			NULL, {v.o#::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
+			NULL, {v."merge o#"::text}, {'changed'}, v.{"old_changed"}, v.{"changed"}
 		FROM {change} AS v
 		/* One that a source's takes the place of has another value only until then. */
-		WHERE v.source = 0 AND v.{"old_changed"} IS NOT NULL
-			AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v.o#}))
+		WHERE v."merge source" = 0 AND v.{"old_changed"} IS NOT NULL
+			AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v."merge o#"}))
 	$query$, names);
 END
 $$;

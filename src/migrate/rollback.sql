@@ -511,7 +511,9 @@ CREATE FUNCTION snowflake_migrate_internal.target_rows_before(run_ bigint, no_ i
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.with_generated(p.relation, snowflake_migrate_internal.fill($query$
-			SELECT {others}, f.* FROM {target} AS t JOIN {change} AS v ON v.source = 0 AND ({t.@}) = ({v.o#})
+			SELECT {others}, f.*
+			FROM {target} AS t
+				JOIN {change} AS v ON v."merge source" = 0 AND ({t.@}) = ({v."merge o#"})
 				CROSS JOIN LATERAL (SELECT {before}) AS f ({columns})
 		$query$, snowflake_migrate_internal.target_change_names(run_, no_) || jsonb_build_object(
 			'others', (SELECT string_agg(format('t.%I', k.name), ', ' ORDER BY k.position)
@@ -531,7 +533,8 @@ AS $$
 		snowflake_migrate_internal.constraint_names(run_, p.no, to_jsonb(u)) || jsonb_build_object(
 			'rows', format('(%s)', snowflake_migrate_internal.target_rows_before(run_, p.no)),
 			'and_newer', snowflake_migrate_internal.fill(
-				' AND NOT EXISTS (SELECT FROM {change} AS v WHERE v.source = 0 AND ({v.o#}) = ({t.t#}))',
+				$q$ AND NOT EXISTS (
+					SELECT FROM {change} AS v WHERE v."merge source" = 0 AND ({v."merge o#"}) = ({t.t#}))$q$,
 				snowflake_migrate_internal.names(run_, p.no)),
 			'come_back', 'values'))
 	FROM snowflake_migrate_internal.plan_tables AS p
@@ -635,9 +638,9 @@ BEGIN
 			SELECT FROM snowflake_migrate_internal.plan_sources AS s
 			WHERE s.run = run_ AND s.no = t.no AND s.copied_by <> '{}');
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({v.o#::text})
-			FROM {change} AS v JOIN {target} AS t ON ({t.@}) = ({v.o#})
-			WHERE v.source = 0 AND ({differ})
+			SELECT count(*), min({v."merge o#"::text})
+			FROM {change} AS v JOIN {target} AS t ON ({t.@}) = ({v."merge o#"})
+			WHERE v."merge source" = 0 AND ({differ})
 		$query$, names) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows of the target, for example %s.', t.relation, n, example);

@@ -539,7 +539,8 @@ BEGIN
 			|| CASE WHEN with_map THEN ' JOIN {map} AS m ON m.source = {source} AND {same_key}' ELSE '' END
 			|| CASE WHEN with_map AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 											  WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
-				THEN ' LEFT JOIN {change} AS v ON v.source = {source} AND ({v.o#}) = ({m.o#})' ELSE '' END
+				THEN ' LEFT JOIN {change} AS v ON v."merge source" = {source} AND ({v."merge o#"}) = ({m.o#})'
+				ELSE '' END
 			|| '{joins}', n.names)
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
@@ -660,7 +661,7 @@ BEGIN
 						|| ', m.action AS "merge action", '
 						|| CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 											 WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
-							THEN 'coalesce(v.tries, 0)' ELSE '0' END || ' AS "merge tries"' END,
+							THEN 'coalesce(v."merge tries", 0)' ELSE '0' END || ' AS "merge tries"' END,
 					(SELECT string_agg(format('%s AS %I', e.expression, e.name), ', ')
 					 FROM unnest(p.names, p.expressions) AS e (name, expression))),
 				p.origin,
@@ -700,7 +701,8 @@ AS $$
 				snowflake_migrate_internal.key_list('t.@ AS "merge o#", t.@ AS "merge n#"', t.key)
 				|| format(', CASE WHEN x.action IS NULL THEN ''t'' ELSE ''x'' END::"char" AS "merge action", '
 							  '%s AS "merge tries", ',
-						  CASE WHEN c.names ->> 'changes' = '' THEN '0' ELSE 'coalesce(v.tries, 0)' END) ELSE '' END,
+						  CASE WHEN c.names ->> 'changes' = '' THEN '0' ELSE 'coalesce(v."merge tries", 0)' END)
+				ELSE '' END,
 			'replaced', CASE WHEN with_key THEN snowflake_migrate_internal.fill(
 				' LEFT JOIN {map} AS x ON x.action = ''r'' AND ({x.n#}) = ({t.@})',
 				snowflake_migrate_internal.names(run_, no_)) ELSE '' END)))
@@ -715,7 +717,7 @@ AS $$
 						ELSE 't.%1$I' END, p.name),
 					', ' ORDER BY p.position),
 				'changes', CASE WHEN bool_or(p.in_target) THEN snowflake_migrate_internal.fill(
-						'LEFT JOIN {change} AS v ON v.source = 0 AND ({v.o#}) = ({t.@})',
+						'LEFT JOIN {change} AS v ON v."merge source" = 0 AND ({v."merge o#"}) = ({t.@})',
 						snowflake_migrate_internal.names(run_, no_)) ELSE '' END)
 			FROM snowflake_migrate_internal.plan_columns AS p
 			WHERE p.run = run_ AND p.no = no_ AND NOT p.generated) AS c (names)

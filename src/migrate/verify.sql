@@ -498,9 +498,9 @@ DECLARE
 BEGIN
 	IF names IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({v.o#::text})
-			FROM {change} AS v LEFT JOIN {target} AS t ON ({t.@}) = ({v.o#})
-			WHERE v.source = 0 AND (t.{"first_key"} IS NULL OR {differ})
+			SELECT count(*), min({v."merge o#"::text})
+			FROM {change} AS v LEFT JOIN {target} AS t ON ({t.@}) = ({v."merge o#"})
+			WHERE v."merge source" = 0 AND (t.{"first_key"} IS NULL OR {differ})
 		$query$, names) INTO count, example;
 	END IF;
 END
@@ -521,7 +521,8 @@ BEGIN
 			SELECT count(*), min({q."merge n#"::text})
 			FROM ({combined}) AS q
 				LEFT JOIN {change} AS v
-					ON v.source = q."merge source" AND ({v.o#}) = ({q."merge o#"}) AND v."merge combined"
+					ON v."merge source" = q."merge source" AND ({v."merge o#"}) = ({q."merge o#"})
+						AND v."merge combined"
 			WHERE {differs}
 		$query$, names) INTO count, example;
 	END IF;

@@ -269,15 +269,16 @@ my $merged = sub {
 	return $server->safe_psql('reserved', q{SELECT object, problem FROM snowflake_migrate.check('{west}', 'realm') WHERE severity = 'error' ORDER BY object COLLATE "C"});
 };
 my @reserved = map { "merge $_" } 'action', 'combined', 'e1', 'former', 'is there', 'k1', 'n1', 'o1', 'rank', 'source', 'suffix', 'tries', 'try';
-my @of_policies = ('o1', 'old x', 'source', 'tries');
-my @free = ('action', 'merge', 'merge ranks', 'n1', 'old y', 'x');
+my @of_policies = ('old x');
+my @free = ('action', 'merge', 'merge ranks', 'n1', 'o1', 'old y', 'source', 'tries', 'x');
 my $combine = "SELECT snowflake_migrate.declare_policy('realm.t', 't_code', 'keep_target', combine => '" . '{' . join(', ', map { qq{"$_": "sum"} } sort @of_policies, @free) . '}' . "')";
 
 is($merged->('int', '', @reserved), join("\n", map { "$_|the merge uses this name for a column of its own" } @reserved), 'each name that the merge uses is refused');
 is($merged->('int', '', @of_policies, @free), '', 'others are not');
 is($merged->('int', $combine, @of_policies, @free), join("\n", map { "$_|a policy changes it, and the merge uses this name for a column of its own" } @of_policies), 'but where a policy changes them');
-is($merged->('int', $combine =~ s/"(?:o1|old x|source|tries)": "sum"(?:, )?//gr, @of_policies, @free), '', 'and not beside a column that it changes');
-$server->safe_psql('reserved', q{INSERT INTO realm.t (code, x, source) VALUES ('a', 1, 1); INSERT INTO west.t (id, code, x, source) VALUES (1, 'a', 2, 2); CALL snowflake_migrate.merge('{west}', 'realm', '{901}')});
-is($server->safe_psql('reserved', 'SELECT code, x, source FROM realm.t'), 'a|3|1', 'such a table is merged');
+is($merged->('int', $combine =~ s/"old x": "sum"(?:, )?//r, @of_policies, @free), '', 'and not beside a column that it changes');
+$server->safe_psql('reserved', q{INSERT INTO realm.t (code, x, source, tries, o1) VALUES ('a', 1, 3, 5, 7);
+	INSERT INTO west.t (id, code, x, source, tries, o1) VALUES (1, 'a', 2, 4, 6, 8); CALL snowflake_migrate.merge('{west}', 'realm', '{901}')});
+is($server->safe_psql('reserved', 'SELECT code, x, source, tries, o1 FROM realm.t'), 'a|3|7|11|15', 'such a table is merged');
 
 done_testing();
