@@ -493,16 +493,18 @@ BEGIN
 		FROM snowflake_migrate_internal.plan_tables AS t
 			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
-			LEFT JOIN (snowflake_migrate_internal.plan_tables AS p
-					JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no))
-				ON p.run = run_ AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
+			/* Once for each, and not for each table of the run. */
+			CROSS JOIN LATERAL (
+				SELECT coalesce(pg_partition_root(c.confrelid), c.confrelid)::regclass OFFSET 0) AS root (parent)
+			LEFT JOIN snowflake_migrate_internal.plan_tables AS p
+				ON p.run = run_ AND p.relation = root.parent AND p.no = ANY (ARRAY(
+					SELECT s.no FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_))
 		WHERE t.run = run_ AND t.no = no_
 			/* A right that is missing is in the report. */
-			AND snowflake_migrate_internal.can_read(coalesce(pg_partition_root(c.confrelid), c.confrelid))
+			AND snowflake_migrate_internal.can_read(root.parent)
 			AND NOT (p.kind IS NOT DISTINCT FROM 'id' AND cardinality(c.conkey) = 1
 					 AND c.confkey = (SELECT array_agg(a.attnum) FROM pg_attribute AS a
 									  WHERE a.attrelid = c.confrelid AND a.attname = p.key[1]))
-		GROUP BY c.oid, c.conname, c.confrelid, p.no
 		ORDER BY c.conname
 	LOOP
 		PERFORM snowflake_migrate_internal.report_rows(names,
