@@ -430,10 +430,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_followers(jsonb, bigint)
  * Writes into the map what becomes of the rows that clash: the key {became} and the {action}, in terms of m (the map)
  * and c (the clash).  What stood for one of these rows, and not for a row of the target, stands for what it became,
  * with {others_action}.
+ *
+ * What the planner knows of the actions in the map is from before the passes changed them.  Where it expects a row or
+ * none, it would read all that clash for each, in a nested loop.  The target's rows are looked up one by one (OFFSET).
  */
 CREATE FUNCTION snowflake_migrate_internal.set_clashing(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 BEGIN
 	IF to_regclass(names ->> 'own') IS NOT NULL THEN
@@ -458,7 +461,7 @@ BEGIN
 		WHERE m.action IN ('m', 'k') AND ({m.n#}) = ({c.n#})
 			AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_clash AS x
 							WHERE x.source = m.source AND ({m.o#}) = ({x.o#}))
-			AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({c.n#}))
+			AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({c.n#}) OFFSET 0)
 	$query$, names);
 END
 $$;
@@ -684,10 +687,10 @@ BEGIN
 		free AS (
 			SELECT p.place, f.number, row_number() OVER (PARTITION BY p.place ORDER BY f.number) AS n
 			FROM (SELECT c.place, count(*) AS rows FROM clash AS c GROUP BY c.place) AS p
+				JOIN (SELECT u.place, count(*) AS rows FROM used AS u GROUP BY u.place) AS o USING (place)
 				CROSS JOIN LATERAL generate_series(
 					(SELECT min(u.number) FROM used AS u)::bigint,
-					(SELECT min(u.number) FROM used AS u)
-						+ (SELECT count(*) FROM used AS u WHERE u.place = p.place) + p.rows) AS f (number)
+					(SELECT min(u.number) FROM used AS u) + o.rows + p.rows) AS f (number)
 			WHERE NOT EXISTS (SELECT FROM used AS u WHERE u.place = p.place AND u.number = f.number)
 		)
 		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})

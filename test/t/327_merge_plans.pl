@@ -4,8 +4,8 @@
 use strict;
 use warnings FATAL => 'all';
 
-use JSON::PP;
-use PostgreSQL::Test::Utils qw(slurp_file);
+use List::Util qw(sum);
+use Snowflake::Plans qw(plans_of read_again);
 use Snowflake::Server;
 use Test::More;
 
@@ -48,52 +48,9 @@ $server->safe_psql('game', sprintf q{
 	CREATE SCHEMA realm;
 	IMPORT FOREIGN SCHEMA public FROM SERVER realm INTO realm}, $server->host, $server->port);
 
-# All nodes of the plans of a statement, and of those that it runs.
-sub nodes_of
-{
-	my ($statement) = @_;
-	my $before = -s $server->logfile;
-
-	$server->safe_psql('game', "LOAD 'auto_explain';
-		SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on; SET auto_explain.log_format = json;
-		SET auto_explain.log_analyze = on; SET auto_explain.log_timing = off;
-		$statement");
-	# Lines that go on begin with a tab.
-	my @plans = slurp_file($server->logfile, $before) =~ /plan:\n((?:\t.*\n)+)/g;
-	my @nodes;
-	my @left = map { decode_json($_)->{Plan} } @plans;
-
-	while (my $node = shift @left)
-	{
-		push @nodes, $node;
-		push @left, @{ $node->{Plans} // [] };
-	}
-	cmp_ok(scalar @plans, '>', 10, 'plans are in the log');
-	return @nodes;
-}
-
-# Of a join or an aggregate on the other server, the tables.
-sub table_of
-{
-	my ($node) = @_;
-
-	return $node->{'Relation Name'} // $node->{Relations} // '';
-}
-
-# The tables, and results kept in memory, that are read as a whole again and again: for each row of another.
-sub read_again
-{
-	return map { "$_->{'Node Type'} " . table_of($_) . ": $_->{'Actual Loops'} times" }
-		grep { $_->{'Actual Loops'} > 100 && ($_->{'Node Type'} eq 'Foreign Scan' || $_->{'Actual Rows'} + ($_->{'Rows Removed by Filter'} // 0) > 250) }
-		grep { $_->{'Node Type'} =~ /^((Seq|Foreign|Index|Index Only|Bitmap Heap|CTE) Scan|Materialize)$/ } @_;
-}
-
 sub reads_of_events
 {
-	my $reads = 0;
-
-	$reads += $_->{'Actual Loops'} foreach grep { $_->{'Node Type'} eq 'Foreign Scan' && table_of($_) =~ /\bevents\b/ } @_;
-	return $reads;
+	return sum(0, map { $_->{loops} } grep { $_->{type} eq 'Foreign Scan' && $_->{table} =~ /\bevents\b/ } map { @{ $_->{nodes} } } @_);
 }
 
 sub declare
@@ -121,24 +78,24 @@ $server->safe_psql('game', "SELECT snowflake_migrate.declare_no_reference('event
 declare(@columns);
 # Each title of the source takes the place of one of the target's, which is put on record.
 $server->safe_psql('game', q{SELECT snowflake_migrate.declare_policy('titles', 'titles_pkey', 'keep_source')});
-my $reads = reads_of_events(nodes_of($check));
+my $reads = reads_of_events(plans_of($server, 'game', $check));
 
 $server->safe_psql('game', 'DELETE FROM snowflake_migrate.declared_no_references');
 declare(@others);
-my @checked = nodes_of($check);
+my @checked = plans_of($server, 'game', $check);
 
 cmp_ok($reads, '>', 0, 'the check reads the foreign table');
 is(reads_of_events(@checked), $reads, "$references references are checked in as many passes as one");
 is_deeply([ read_again(@checked) ], [], 'the check reads no table for each row of another');
-is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', dry_run => true)})) ], [], 'nor does a dry run, in which nothing is analyzed');
-is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', batch_size => 1000)})) ], [], 'nor does the merge');
+is_deeply([ read_again(plans_of($server, 'game', q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', dry_run => true)})) ], [], 'nor does a dry run, in which nothing is analyzed');
+is_deeply([ read_again(plans_of($server, 'game', q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', batch_size => 1000)})) ], [], 'nor does the merge');
 
 my $run = $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs');
 
 is($server->safe_psql('game', q{SELECT count(*) FROM snowflake_migrate.records WHERE former_row ->> 'what' = 'of 5000'}), '1000', 'titles that were replaced are on record');
-is_deeply([ read_again(nodes_of("SELECT count(*) FROM snowflake_migrate.verify($run)")) ], [], 'nor does the proof');
+is_deeply([ read_again(plans_of($server, 'game', "SELECT count(*) FROM snowflake_migrate.verify($run)")) ], [], 'nor does the proof');
 is($server->safe_psql('game', "SELECT count(*) FROM snowflake_migrate.verify($run)"), '0', 'it is proved');
-is_deeply([ read_again(nodes_of("CALL snowflake_migrate.rollback($run)")) ], [], 'nor does the way back');
+is_deeply([ read_again(plans_of($server, 'game', "CALL snowflake_migrate.rollback($run)")) ], [], 'nor does the way back');
 is($server->safe_psql('game', q{SELECT count(*) FROM titles WHERE what = 'of 5000'}), '5000', 'the titles are back');
 
 # The proof, where statistics mislead: they were made when two rows were there, and views of the source leave nothing out of what they
@@ -162,13 +119,13 @@ $server->safe_psql('game', q{
 	CREATE VIEW older.deeds AS SELECT * FROM olden.deeds WHERE what <> 'x' AND hero_id <> 1;
 	INSERT INTO olden.heroes SELECT g, 'hero ' || g FROM generate_series(2, 600) AS g;
 	INSERT INTO olden.deeds SELECT id, 'deed of ' || name FROM olden.heroes});
-is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{older}', 'own', '{78}', target_in_use => true)})) ], [], 'statistics of two rows: a merge into a target in use, with its proof');
+is_deeply([ read_again(plans_of($server, 'game', q{CALL snowflake_migrate.merge('{older}', 'own', '{78}', target_in_use => true)})) ], [], 'statistics of two rows: a merge into a target in use, with its proof');
 $run = $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs');
 $server->safe_psql('game', "CALL snowflake_migrate.rollback($run)");
-is_deeply([ read_again(nodes_of(q{CALL snowflake_migrate.merge('{older}', 'own', '{79}')})) ], [], 'statistics of two rows: a merge');
+is_deeply([ read_again(plans_of($server, 'game', q{CALL snowflake_migrate.merge('{older}', 'own', '{79}')})) ], [], 'statistics of two rows: a merge');
 $server->safe_psql('game', q{INSERT INTO own.heroes (name) SELECT 'new ' || g FROM generate_series(1, 600) AS g});
 $run = $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs');
-is_deeply([ read_again(nodes_of("SELECT count(*) FROM snowflake_migrate.verify($run)")) ], [], 'statistics of two rows: the proof looks for copies among new rows');
+is_deeply([ read_again(plans_of($server, 'game', "SELECT count(*) FROM snowflake_migrate.verify($run)")) ], [], 'statistics of two rows: the proof looks for copies among new rows');
 is($server->safe_psql('game', "SELECT count(*) FROM snowflake_migrate.verify($run)"), '0', 'statistics of two rows: it is proved');
 
 $server->stop;
