@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 \set VERBOSITY terse
-CREATE SCHEMA far; CREATE SCHEMA near;
+CREATE SCHEMA there; CREATE SCHEMA here;
 CREATE ROLE regress_rollback;
 SELECT snowflake_migrate.grant_to('regress_rollback');
 
@@ -28,106 +28,108 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN replace(SQLERRM, run::text, 'N') || ': ' || regexp_replace(detail, '\d{15,}', 'ID', 'g');
 END $$;
 
-CREATE TABLE far.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, email text UNIQUE, gold int);
-CREATE TABLE far.titles (no int PRIMARY KEY, note text);
-CREATE TABLE near.players (id serial PRIMARY KEY, name text, email text, gold int);
-CREATE TABLE near.titles (no int PRIMARY KEY, note text);
-CREATE TABLE far.letters (player_id bigint REFERENCES far.players ON DELETE CASCADE, words text);
-INSERT INTO near.players (name, email, gold)
-	SELECT 'player ' || i, CASE i WHEN 9 THEN 'arthur@far' ELSE i || '@near' END, i FROM generate_series(1, 9) AS i;
-INSERT INTO near.titles SELECT i, 'near' FROM generate_series(1, 9) AS i;
-INSERT INTO far.players (name, email) VALUES ('Arthur', 'arthur@far');
-SELECT snowflake_migrate.declare_table('far.titles', 'same_id'),
-	snowflake_migrate.declare_policy('far.players', 'players_email_key', 'keep_source');
-GRANT USAGE ON SCHEMA far, near TO regress_rollback;
-GRANT SELECT ON ALL TABLES IN SCHEMA near TO regress_rollback;
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA far TO regress_rollback;
+CREATE TABLE there.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, email text UNIQUE, gold int);
+CREATE TABLE there.titles (no int PRIMARY KEY, note text);
+CREATE TABLE here.players (id serial PRIMARY KEY, name text, email text, gold int);
+CREATE TABLE here.titles (no int PRIMARY KEY, note text);
+CREATE TABLE there.letters (player_id bigint REFERENCES there.players ON DELETE CASCADE, words text);
+INSERT INTO here.players (name, email, gold)
+	SELECT 'player ' || i, CASE i WHEN 9 THEN 'arthur@there' ELSE i || '@here' END, i FROM generate_series(1, 9) AS i;
+INSERT INTO here.titles SELECT i, 'here' FROM generate_series(1, 9) AS i;
+INSERT INTO there.players (name, email) VALUES ('Arthur', 'arthur@there');
+SELECT snowflake_migrate.declare_table('there.titles', 'same_id'),
+	snowflake_migrate.declare_policy('there.players', 'players_email_key', 'keep_source');
+GRANT USAGE ON SCHEMA there, here TO regress_rollback;
+GRANT SELECT ON ALL TABLES IN SCHEMA here TO regress_rollback;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA there TO regress_rollback;
 SET ROLE regress_rollback;
-CALL snowflake_migrate.merge('{near}', 'far', '{670}', batch_size => 3) \gset
+CALL snowflake_migrate.merge('{here}', 'there', '{670}', batch_size => 3) \gset
 SELECT refused(:run);
 SELECT step(:run);
 RESET ROLE;
 SELECT relation, rows_done, rows_to_do FROM snowflake_migrate.progress WHERE run = :run ORDER BY 1;
 
 -- rows that are still to be taken back change, or give way to others; those that are gone may come again
-UPDATE far.titles SET note = 'changed' WHERE no = 5;
-DELETE FROM far.titles WHERE no = 6; INSERT INTO far.titles VALUES (1, 'somebody''s'), (6, 'somebody''s');
-UPDATE far.players SET gold = 1000 WHERE name = 'player 8';
+UPDATE there.titles SET note = 'changed' WHERE no = 5;
+DELETE FROM there.titles WHERE no = 6; INSERT INTO there.titles VALUES (1, 'somebody''s'), (6, 'somebody''s');
+UPDATE there.players SET gold = 1000 WHERE name = 'player 8';
 SET ROLE regress_rollback;
 SELECT refused(:run);
 SELECT refused(:run, batch => true);
 SELECT step(:run, force => true);
 SELECT refused(:run);
 RESET ROLE;
-SELECT * FROM far.titles ORDER BY 1;
+SELECT * FROM there.titles ORDER BY 1;
 
 -- another takes the name of a row of the target that comes back
-INSERT INTO far.players (name) VALUES ('Arthur');
+INSERT INTO there.players (name) VALUES ('Arthur');
 SET ROLE regress_rollback;
 SELECT refused(:run);
 RESET ROLE;
-DELETE FROM far.players WHERE name = 'Arthur';
+DELETE FROM there.players WHERE name = 'Arthur';
 -- another refers to a row that is still there
-INSERT INTO far.letters SELECT id, 'words' FROM far.players WHERE name = 'player 2';
+INSERT INTO there.letters SELECT id, 'words' FROM there.players WHERE name = 'player 2';
 SET ROLE regress_rollback;
 SELECT refused(:run);
 SELECT step(:run);
 SELECT refused(:run, batch => true);
 RESET ROLE;
-DELETE FROM far.letters;
+DELETE FROM there.letters;
 SET ROLE regress_rollback;
 CALL snowflake_migrate.rollback(:run, force => true);
 RESET ROLE;
-SELECT name, email, gold FROM far.players;
-SELECT * FROM far.titles;
+SELECT name, email, gold FROM there.players;
+SELECT * FROM there.titles;
 SELECT severity, relation, problem, count FROM snowflake_migrate.report WHERE run = :run AND severity <> 'info' ORDER BY 1, 2, 4;
-DELETE FROM far.titles;
+DELETE FROM there.titles;
 
 -- where triggers fire, ON DELETE CASCADE would take away what another wrote meanwhile; what a trigger of the rollback
 -- changes has not changed since
 REVOKE SET ON PARAMETER session_replication_role FROM regress_rollback;
-CREATE FUNCTION far.counts() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION there.counts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-	UPDATE far.players SET gold = gold + 1;
+	UPDATE there.players SET gold = gold + 1;
 	RETURN NULL;
 END $$;
-CREATE TRIGGER counts AFTER DELETE ON far.titles FOR EACH ROW EXECUTE FUNCTION far.counts();
+CREATE TRIGGER counts AFTER DELETE ON there.titles FOR EACH ROW EXECUTE FUNCTION there.counts();
 SET ROLE regress_rollback;
-CALL snowflake_migrate.merge('{near}', 'far', '{671}', batch_size => 3) \gset
+CALL snowflake_migrate.merge('{here}', 'there', '{671}', batch_size => 3) \gset
 RESET ROLE;
-REVOKE UPDATE ON far.titles FROM regress_rollback;
-SET ROLE regress_rollback;
-SELECT refused(:run);
-RESET ROLE;
-GRANT UPDATE ON far.titles TO regress_rollback;
+REVOKE UPDATE ON there.titles FROM regress_rollback;
 SET ROLE regress_rollback;
 SELECT refused(:run);
+RESET ROLE;
+GRANT UPDATE ON there.titles TO regress_rollback;
+SET ROLE regress_rollback;
+SELECT refused(:run);
 SELECT step(:run);
 SELECT step(:run);
 SELECT step(:run);
 RESET ROLE;
-INSERT INTO far.letters SELECT id, 'words' FROM far.players WHERE name = 'player 2';
+INSERT INTO there.letters SELECT id, 'words' FROM there.players WHERE name = 'player 2';
 SET ROLE regress_rollback;
 SELECT refused(:run, batch => true);
 RESET ROLE;
-SELECT count(*) AS letters FROM far.letters;
-DELETE FROM far.letters;
+SELECT count(*) AS letters FROM there.letters;
+DELETE FROM there.letters;
 SET ROLE regress_rollback;
 CALL snowflake_migrate.rollback(:run);
 RESET ROLE;
-SELECT name, email FROM far.players;
+SELECT name, email FROM there.players;
 SELECT state FROM snowflake_migrate.runs WHERE run = :run;
 
 -- what stays, since nothing tells it from others, is said
-CREATE TABLE far.log (words text); CREATE TABLE near.log (words text);
-INSERT INTO near.log VALUES ('one'), ('two');
-CALL snowflake_migrate.merge('{near}', 'far', '{672}') \gset
+CREATE TABLE there.log (words text); CREATE TABLE here.log (words text);
+INSERT INTO here.log VALUES ('one'), ('two');
+CALL snowflake_migrate.merge('{here}', 'there', '{672}') \gset
 CALL snowflake_migrate.rollback(:run, force => true);
 SELECT relation, rows_done, rows_to_do FROM snowflake_migrate.progress WHERE run = :run ORDER BY 1;
 SELECT coalesce(m[1], m[2]) AS said
 	FROM regexp_matches(snowflake_migrate.report_html(:run), '(Taken back[^\n]*)</p>|(\d+ left|none left)', 'g') AS m;
 
-DROP SCHEMA far, near CASCADE;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'there.players'::regclass;
+DELETE FROM snowflake_migrate.declared_tables WHERE relation = 'there.titles'::regclass;
+DROP SCHEMA there, here CASCADE;
 DROP FUNCTION refused, step;
 DROP OWNED BY regress_rollback;
 DROP ROLE regress_rollback;
