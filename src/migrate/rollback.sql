@@ -576,17 +576,19 @@ DECLARE
 	changed text;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
+		/* All are locked: a condition on a subquery would be tried before its rows are. */
+		WITH locked AS MATERIALIZED (
+			SELECT {m.n#::text} AS key, t.xmin
+			FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
+			WHERE {of_map}
+			FOR UPDATE OF t
+		)
 		SELECT format('Table %s: %s rows, for example %s.', {'table'}, count(*),
 					  string_agg(x.key, ', ') FILTER (WHERE x.n <= 3))
 		FROM (
-			SELECT r.key, row_number() OVER () AS n
-			FROM (
-				SELECT {m.n#::text} AS key, t.xmin
-				FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
-				WHERE {of_map}
-				FOR UPDATE OF t
-			) AS r
-			WHERE r.xmin <> ALL ({'xids'}::xid[])
+			SELECT l.key, row_number() OVER () AS n
+			FROM locked AS l
+			WHERE l.xmin <> ALL ({'xids'}::xid[])
 		) AS x
 		HAVING count(*) > 0
 	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map,

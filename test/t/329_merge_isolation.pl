@@ -63,17 +63,24 @@ is(sql($name, 'SHOW transaction_isolation'), 'repeatable read', 'transactions ar
 	is(sql($name, $verify), '', 'it is verified');
 }
 
-# A row that refers to one that is about to be deleted.
+# Rows that refer to players who are about to be deleted: of this batch, which has locked them, and of a later one.
 {
 	my $holder = hold($name, 'DELETE');
 	my $call = start_merge($name, 'CALL snowflake_migrate.rollback(' . run_of($name) . ')');
+	my $item = q{INSERT INTO t.items (owner_id, kind_id, mark) SELECT p.id, k.id, 'x1' FROM t.players AS p, t.kinds AS k WHERE p.mark = '%s' AND code = 'k4'};
 
 	wait_until($call, $stopped, 'a rollback is stopped before it deletes players');
-	sql($name, q{INSERT INTO t.items (owner_id, kind_id, mark) SELECT p.id, k.id, 'x1' FROM t.players AS p, t.kinds AS k WHERE p.mark = 'sp10' AND code = 'k4'});
+
+	my $other = background($name, q{SET default_transaction_isolation = 'read committed'}, sprintf($item, 'sp10'));
+
+	wait_until($call, waiting('other'), 'who refers to one of the batch waits');
+	sql($name, sprintf($item, 'sp50'));
 	$holder->quit;
 	$call->{run}->finish;
-	like($call->{err}, qr/cannot roll back merge [0-9]+ because other rows refer to its rows\nDETAIL:  Table t\.items, items_owner_id_fkey: 1 rows/, 'a row that refers to one is seen');
-	is(sql($name, q{SELECT p.mark FROM t.items AS i LEFT JOIN t.players AS p ON p.id = owner_id WHERE i.mark = 'x1'}), 'sp10', 'what it refers to is there');
+	$other->{run}->finish;
+	like($other->{err}, qr/violates foreign key constraint "items_owner_id_fkey"/, 'and does not find it');
+	like($call->{err}, qr/cannot roll back merge [0-9]+ because other rows refer to its rows\nDETAIL:  Table t\.items, items_owner_id_fkey: 1 rows/, 'a row that refers to one of a later batch is seen');
+	is(sql($name, q{SELECT p.mark FROM t.items AS i LEFT JOIN t.players AS p ON p.id = owner_id WHERE i.mark = 'x1'}), 'sp50', 'what it refers to is there');
 	sql($name, q{DELETE FROM t.items WHERE mark = 'x1'}, 'TRUNCATE watch.stops');
 	finish_merge(start_merge($name, 'CALL snowflake_migrate.rollback(' . run_of($name) . ')'), 'when it is gone, the rollback');
 	is(sql($name, q{SELECT count(*) FROM t.players WHERE mark ~ '^s'}), 0, 'no player of the source is left');
