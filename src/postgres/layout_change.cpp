@@ -148,7 +148,7 @@ report_layout_change()
 					   limit.text, before.text, now.text,
 					   time_text(tick_begin_us(layout, free_tick)).text),
 			 errhint("Set \"snowflake.layout\" to what it was and restart the server; "
-					 "or, if you know that the new ids can't meet any that were made before, call "
+					 "or, if you know that the new ids cannot meet any that were made before, call "
 					 "snowflake_accept_layout().")));
 }
 

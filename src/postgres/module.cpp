@@ -87,7 +87,7 @@ warn_of_origins()
 			 is_standby() ?
 			 errhint("This standby shuts down at the first id that its primary makes, and at every start after that: "
 					 "set \"%s\" to at least %d before.", max_origins_setting, origins_needed) :
-			 errhint("Ids can't be made: set \"%s\" to at least %d on every standby and then here, and restart the "
+			 errhint("Ids cannot be made: set \"%s\" to at least %d on every standby and then here, and restart the "
 					 "servers.",
 					 max_origins_setting, origins_needed)));
 }

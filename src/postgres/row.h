@@ -75,9 +75,8 @@ private:
 		if (declared != filled_)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("function of the extension \"snowflake\" is declared as in another version than its "
-							"library's"),
-					 errdetail("It is declared with %d columns; the library, %s, returns %d.", declared,
+					 errmsg("SQL and library of extension \"snowflake\" are of different versions"),
+					 errdetail("A function is declared with %d columns; the library, %s, returns %d.", declared,
 							   SNOWFLAKE_VERSION, filled_),
 					 errhint("Restart the server if it still runs with the library of before an installation; then run "
 							 "ALTER EXTENSION snowflake UPDATE in each database.")));

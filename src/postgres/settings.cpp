@@ -142,8 +142,8 @@ check_registry(char **text, void **extra, GucSource)
 	if (!parse_registry_address(*text, &parsed, &reason))
 		return refuse_registry(reason.text,
 							   "Give postgresql://HOST:PORT/DATABASE or zookeeper://HOST:PORT,.../PATH. "
-							   "For PostgreSQL, a password belongs into a password file, or a service or certificates "
-							   "take its place.");
+							   "For PostgreSQL, put a password into a password file, or use a service or "
+							   "certificates.");
 	if (parsed.kind != RegistryKind::none && !find_module(facts_of(parsed.kind), module, sizeof(module)))
 		return refuse_missing_module(facts_of(parsed.kind));
 	*extra = setting_memory(sizeof(parsed));

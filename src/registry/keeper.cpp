@@ -271,7 +271,7 @@ pass_over(const Problem *problem)
 	if (is_told(problem->text))
 		return;
 	ereport(WARNING,
-			(errmsg("snowflake registry has a claim that can't be read"),
+			(errmsg("snowflake registry has a claim that cannot be read"),
 			 errdetail("Registry \"%s\", group \"%s\": %s. Its node number is given to nobody.",
 					   context.address->shown, context.group, problem->text)));
 }

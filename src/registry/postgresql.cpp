@@ -95,7 +95,7 @@ end_process()
 	ereport(FATAL,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("could not give up logging in to the snowflake registry"),
-			 errdetail("It takes longer than it may, and can't be interrupted: the process ends with it.")));
+			 errdetail("It takes longer than it may, and cannot be interrupted: the process ends with it.")));
 	pg_unreachable();
 }
 
@@ -131,7 +131,7 @@ fail_by_time(const char *what, Problem *problem)
 bool
 fail_answer(const char *why, Problem *problem)
 {
-	set_problem(problem, "the registry's answer can't be read: ", why);
+	set_problem(problem, "the registry's answer cannot be read: ", why);
 	disconnect();
 	return false;
 }

@@ -407,7 +407,7 @@ zookeeper_read(uint64_t node, int64_t, Claim *claim, RegistryTime *registry, Pro
 	claim->is_alive = seen.has_alive && !claim->holder.is_nobody() &&
 		strcmp(seen.alive_nonce, claim->holder.nonce) == 0;
 	if (!is_time(read.clock->stat.mtime))
-		return fail(problem, "the time of znode \"%s\" in ZooKeeper can't be meant", clock_path.text);
+		return fail(problem, "the time of znode \"%s\" in ZooKeeper cannot be meant", clock_path.text);
 	*registry = {read.clock->stat.mtime * 1000, 0, 0, "", false};
 	snprintf(registry->layout, sizeof(registry->layout), "%.*s", static_cast<int>(layout.size()), layout.data());
 	return true;
@@ -504,7 +504,7 @@ zookeeper_list(void (*found) (const ListedClaim &claim, void *argument), void *a
 	{
 		if (numbers.numbers != nullptr)
 			pfree(numbers.numbers);
-		return fail(problem, "the list of \"%s\" in ZooKeeper can't be read", group_path.text);
+		return fail(problem, "the list of \"%s\" in ZooKeeper cannot be read", group_path.text);
 	}
 
 	uint64_t   *nodes = numbers.numbers;

@@ -49,9 +49,9 @@ sub most_memory
 }
 
 my $time = qr/(?:has not answered|could not connect to the registry) in time/;
-my $unread = qr/^the registry's answer can't be read: /;
+my $unread = qr/^the registry's answer cannot be read: /;
 # A slow machine takes longer for a flood than the time that it has to answer in.
-my $too_much = qr/$time|^the registry's answer can't be read: it sends too much that was not asked for|^the registry's answer can't be read: it takes too much memory|memory|lost synchronization|^out of/;
+my $too_much = qr/$time|^the registry's answer cannot be read: it sends too much that was not asked for|^the registry's answer cannot be read: it takes too much memory|memory|lost synchronization|^out of/;
 my %said = (
 	no_columns => $unread, no_rows => $unread, no_result => $unread, empty_query => $unread, two_rows => $unread, two_results => $unread,
 	many_columns => $unread, other_types => $unread, no_number => $unread, half_a_number => $unread, huge_number => $unread,

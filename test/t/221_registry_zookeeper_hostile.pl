@@ -101,7 +101,7 @@ my $log = slurp_file($server->logfile);
 
 foreach my $number (0, 1, 2, 3, 5, 99999999)
 {
-	is(scalar(() = $log =~ m{WARNING: .*snowflake registry has a claim that can't be read\n.*DETAIL: .*znode "\Q$group\E/$number" in ZooKeeper holds no claim}g),
+	is(scalar(() = $log =~ m{WARNING: .*snowflake registry has a claim that cannot be read\n.*DETAIL: .*znode "\Q$group\E/$number" in ZooKeeper holds no claim}g),
 		1, "the log tells of number $number once");
 }
 unlike($log, qr/terminated by signal/, 'nothing crashed');

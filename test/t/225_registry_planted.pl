@@ -87,7 +87,7 @@ sub row
 }
 
 my $max = '9223372036854775807';
-my $unread = qr/^the registry's answer can't be read: /;
+my $unread = qr/^the registry's answer cannot be read: /;
 
 # The function beside it is the extension's, renamed.
 sub plant
