@@ -9,8 +9,8 @@ use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Snowflake::Missing qw(missing);
 use Snowflake::Server;
+use Snowflake::Wait qw(wait_until);
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $coordinator = Snowflake::Server->new('coordinator');
 my $shard = Snowflake::Server->new('shard');
@@ -150,13 +150,12 @@ my @clients = map { my $file = "$PostgreSQL::Test::Utils::tmp_check/client$_"; {
 sub wait_for_clients
 {
 	my ($count) = @_;
-	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
 
 	foreach my $client (@clients)
 	{
 		my $size = (-s $client->{file}) + 20 * $count;
 
-		while (-s $client->{file} < $size && $tries-- > 0) { usleep(20_000) }
+		wait_until("$client->{file} has $size bytes of ids", sub { -s $client->{file} >= $size });
 	}
 	return;
 }

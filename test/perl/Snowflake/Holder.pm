@@ -17,7 +17,6 @@ use parent 'Snowflake::Server';
 use PostgreSQL::Test::Utils qw(slurp_file);
 use Snowflake::Wait qw(wait_until);
 use Test::More;
-use Time::HiRes qw(usleep);
 
 sub new
 {
@@ -88,40 +87,43 @@ sub goes_on
 sub take_in_the_end
 {
 	my ($self, $count) = @_;
-	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
+	my ($status, $out, $err);
 
-	for (;;)
+	eval
 	{
-		my ($status, $out, $err) = $self->psql('postgres', 'SELECT snowflake_nextval()');
-
-		if ($status == 0)
-		{
-			$self->record($out);
-			return $self->take($count);
-		}
-		die $self->name . ": no ids come: $err" if $tries-- == 0;
-		usleep(100_000);
-	}
+		wait_until(
+			$self->name . ' makes ids',
+			sub
+			{
+				($status, $out, $err) = $self->psql('postgres', 'SELECT snowflake_nextval()');
+				return $status == 0;
+			});
+		1;
+	} or die "$@$err";
+	$self->record($out);
+	return $self->take($count);
 }
 
 # Waits until there are no ids for this reason.
 sub refused_in_the_end
 {
 	my ($self, $pattern, $name) = @_;
-	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
+	my ($status, $out, $err);
 
-	for (;;)
+	eval
 	{
-		my ($status, $out, $err) = $self->psql('postgres', 'SELECT snowflake_nextval()');
-
-		$self->record($out) if $status == 0;
-		if (($status != 0 && $err =~ $pattern) || $tries-- == 0)
-		{
-			like($err, $pattern, "$name: refused, the error says why");
-			return;
-		}
-		usleep(100_000);
-	}
+		wait_until(
+			$self->name . " is refused by $pattern",
+			sub
+			{
+				($status, $out, $err) = $self->psql('postgres', 'SELECT snowflake_nextval()');
+				$self->record($out) if $status == 0;
+				return $status != 0 && $err =~ $pattern;
+			});
+		1;
+	} or diag($@);
+	like($err, $pattern, "$name: refused, the error says why");
+	return;
 }
 
 # The same, because another has the number: the error names it.

@@ -19,6 +19,7 @@ use parent 'Snowflake::Server';
 use POSIX qw(ceil);
 use PostgreSQL::Test::RecursiveCopy;
 use Snowflake::Wait qw(wait_until);
+use Time::HiRes qw(CLOCK_BOOTTIME clock_gettime);
 
 sub new
 {
@@ -84,6 +85,21 @@ sub unsettled_for
 			return $unsettled != 1_000_000;
 		});
 	return ceil($unsettled / 1e6);
+}
+
+# The clock that a registry measures its wait by, in seconds: nobody sets it.
+sub boot_time
+{
+	return clock_gettime(CLOCK_BOOTTIME);
+}
+
+# When it may grant a number anew, by that clock: however slow the machine is, that moment stays.
+sub settled_at
+{
+	my ($self, $group, $node) = @_;
+	my $unsettled = $self->unsettled_for($group, $node);
+
+	return boot_time() + $unsettled;
 }
 
 # As the owner who knows that nothing is lost.  He says it again where a server was asking just then; also where that could

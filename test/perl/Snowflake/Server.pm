@@ -17,12 +17,14 @@ use warnings FATAL => 'all';
 use parent 'PostgreSQL::Test::Cluster';
 
 use IPC::Run;
+use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 # By name: what it exports by default would hide methods.
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 use Scalar::Util qw(weaken);
 use Snowflake::Ledger qw(cut_to_whole_lines);
 use Snowflake::Template ();
+use Snowflake::Wait qw(wait_until);
 use Test::More;
 use Time::HiRes qw(usleep);
 
@@ -202,15 +204,16 @@ sub restart
 sub start_in_the_end
 {
 	my ($self) = @_;
-	my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
 
-	until ($self->start(fail_ok => 1))
-	{
-		die $self->name . ' does not start' if $tries-- == 0;
-		# What start() has read was of the process that is no more.
-		$self->{_pid} = undef;
-		usleep(100_000);
-	}
+	wait_until(
+		$self->name . ' has started',
+		sub
+		{
+			return 1 if $self->start(fail_ok => 1);
+			# What start() has read was of the process that is no more.
+			$self->{_pid} = undef;
+			return 0;
+		});
 	return;
 }
 
@@ -242,24 +245,24 @@ sub take
 	return wantarray ? @ids : $ids[-1];
 }
 
-# Takes so many ids; how far the furthest lay ahead of the clock, read just after it, in seconds.
+# Takes so many ids; a pair for each: the id, and how far it lay ahead of the server's clock, read just after it, in seconds.
+sub take_beside_clock
+{
+	my ($self, $count) = @_;
+	my @taken = map { [ split /\|/ ] } split /\n/, $self->safe_psql('postgres',
+		"SELECT id, extract(epoch FROM snowflake_timestamp(id) - clock)
+		   FROM (SELECT snowflake_nextval() AS id, clock_timestamp() AS clock FROM generate_series(1, $count) OFFSET 0) AS taken");
+
+	$self->record(map { $_->[0] } @taken);
+	return @taken;
+}
+
+# Takes so many ids; how far the furthest of them lay ahead.
 sub furthest_ahead
 {
 	my ($self, $count) = @_;
-	my $furthest;
-	my @ids;
 
-	foreach my $row (split /\n/, $self->safe_psql('postgres',
-			"SELECT id, extract(epoch FROM snowflake_timestamp(id) - clock)
-			   FROM (SELECT snowflake_nextval() AS id, clock_timestamp() AS clock FROM generate_series(1, $count) OFFSET 0) AS taken"))
-	{
-		my ($id, $ahead) = split /\|/, $row;
-
-		push @ids, $id;
-		$furthest = $ahead if !defined $furthest || $ahead > $furthest;
-	}
-	$self->record(@ids);
-	return $furthest;
+	return max(map { $_->[1] } $self->take_beside_clock($count));
 }
 
 # Records ids that were received after all those before.
@@ -417,20 +420,11 @@ sub wait_for_clients
 {
 	my ($self, $bytes) = @_;
 	my @waiting = map { [ $_, (-s $_->{file}) + $bytes ] } @{ $self->{clients} };
-	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
+	my $have_all = sub { return !(@waiting = grep { -s $_->[0]->{file} < $_->[1] } @waiting) };
 
-	while (@waiting = grep { -s $_->[0]->{file} < $_->[1] } @waiting)
-	{
-		if ($tries-- == 0)
-		{
-			my $errors = slurp_file("$waiting[0]->[0]->{file}.errors");
-
-			diag('the last that the client was told: ' . substr($errors, -1000));
-			die $self->name . ': the clients get no ids, ' . join ', ', map { "$_->[0]->{file} has less than $_->[1] bytes" } @waiting;
-		}
-		usleep(20_000);
-	}
-	return;
+	return if eval { wait_until($self->name . ' has given ids to its clients', $have_all); 1 };
+	diag('the last that the client was told: ' . substr(slurp_file("$waiting[0]->[0]->{file}.errors"), -1000));
+	die $@ . join ', ', map { "$_->[0]->{file} has less than $_->[1] bytes" } @waiting;
 }
 
 # Waits for the clients to end; with a running server their sessions are ended, also of those that are still connecting.

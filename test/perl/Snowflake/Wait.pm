@@ -5,13 +5,14 @@ package Snowflake::Wait;
 use strict;
 use warnings FATAL => 'all';
 
+use Carp;
 use Exporter 'import';
 use PostgreSQL::Test::Utils ();
 use Time::HiRes qw(usleep);
 
 our @EXPORT_OK = qw(wait_until);
 
-# Waits until the code returns true.  It is asked at longer and longer intervals, as it often starts a program.
+# Waits until the code returns true, or dies and says who waited for what.  The code is asked at longer and longer intervals, as it often starts a program.
 sub wait_until
 {
 	my ($what, $code) = @_;
@@ -20,7 +21,7 @@ sub wait_until
 
 	until ($code->())
 	{
-		die "waited in vain until $what" if time > $deadline;
+		croak "waited in vain until $what" if time > $deadline;
 		usleep($pause);
 		$pause *= 1.5 if $pause < 150_000;
 	}

@@ -19,7 +19,7 @@ use POSIX qw(WNOHANG WUNTRACED);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
 use Snowflake::Missing qw(missing);
-use Time::HiRes qw(usleep);
+use Snowflake::Wait qw(wait_until);
 
 my $jar = '/usr/share/java/zookeeper.jar';
 # What is not there is ignored.
@@ -123,19 +123,16 @@ sub start
 	$self->{pid} = $pid;
 	$running{$pid} = 1;
 
-	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
-
-	# A connection that comes too early may be left without an answer.
-	until ($self->ask('srvr', 0.5) =~ /^Mode: standalone$/m)
-	{
-		if (waitpid($pid, WNOHANG) == $pid)
+	wait_until(
+		'the ZooKeeper server answers',
+		sub
 		{
+			# A connection that comes too early may be left without an answer.
+			return 1 if $self->ask('srvr', 0.5) =~ /^Mode: standalone$/m;
+			return 0 if waitpid($pid, WNOHANG) != $pid;
 			delete $running{ delete $self->{pid} };
 			die "the ZooKeeper server has ended:\n" . slurp_file($self->{logfile});
-		}
-		die 'the ZooKeeper server does not answer' if $tries-- == 0;
-		usleep(20_000);
-	}
+		});
 	return;
 }
 
@@ -220,22 +217,25 @@ sub expire_sessions
 {
 	my ($self) = @_;
 	my %expiring = map { $_ => 1 } $self->sessions;
-	my $tries = 50 * $PostgreSQL::Test::Utils::timeout_default;
 
-	# Again where the client came between, with a connection that took over the session.
-	while (my @left = grep { $expiring{$_} } $self->sessions)
-	{
-		die 'the ZooKeeper server does not close its sessions' if $tries-- == 0;
-		foreach my $session (@left)
+	wait_until(
+		'the ZooKeeper server has closed its sessions',
+		sub
 		{
-			# Protocol version, last transaction seen, timeout in ms, session, password, not read-only.
-			my $connect = pack 'N q> N q> N/a* C', 0, 0, 400, hex $session, session_password(hex $session), 0;
-			# Number of the request, closeSession.
-			my $close = pack 'l> l>', 1, -11;
+			my @left = grep { $expiring{$_} } $self->sessions;
 
-			$self->ask(pack 'N/a* N/a*', $connect, $close);
-		}
-	}
+			# Again where the client came between, with a connection that took over the session.
+			foreach my $session (@left)
+			{
+				# Protocol version, last transaction seen, timeout in ms, session, password, not read-only.
+				my $connect = pack 'N q> N q> N/a* C', 0, 0, 400, hex $session, session_password(hex $session), 0;
+				# Number of the request, closeSession.
+				my $close = pack 'l> l>', 1, -11;
+
+				$self->ask(pack 'N/a* N/a*', $connect, $close);
+			}
+			return @left == 0;
+		});
 	return;
 }
 
