@@ -472,7 +472,8 @@ BEGIN
 		WHERE c.changed_by IS NOT NULL
 			AND EXISTS (
 				SELECT FROM snowflake_migrate_internal.plan_columns AS k
-				WHERE k.run = run_ AND k.no = t.no AND k.changed_by IS NOT NULL AND c.name = 'old ' || k.name);
+				WHERE k.run = run_ AND k.no = t.no AND k.changed_by IS NOT NULL
+					AND c.name = snowflake_migrate_internal.beside('old', k.name));
 	RETURN NOT FOUND;
 END
 $$;

@@ -68,7 +68,8 @@ BEGIN
 				CASE r.kind WHEN 'trigger' THEN 'trigger fires for rows that are merged'
 					ELSE 'rule applies to rows that are merged' END,
 				advice => format('If it should not: ALTER TABLE %s DISABLE %s ...; '
-									 'else it must name objects with their schema.', r.relation, upper(r.kind)));
+									 'else it must name objects with their schema, and not write rows into tables that '
+									 'are merged, which the proof would not expect.', r.relation, upper(r.kind)));
 		ELSE
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation::text, r.names,
 				CASE r.kind WHEN 'trigger' THEN 'trigger does not fire for rows that are merged'

@@ -171,7 +171,7 @@ BEGIN
 	SELECT names || constraint_ || jsonb_build_object(
 			'accept', t.accept,
 			'natural_key', array_to_string(t.natural_key, ', '),
-			'old_changed', 'old ' || (constraint_ ->> 'changed'),
+			'old_changed', snowflake_migrate_internal.beside('old', constraint_ ->> 'changed'),
 			'indexed', coalesce(constraint_ ->> 'predicate', 'true'),
 			'values', (SELECT string_agg(format('%s AS e%s', e.expression, e.n), ', ' ORDER BY e.n)
 					   FROM jsonb_array_elements_text(constraint_ -> 'expressions')

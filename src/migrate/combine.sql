@@ -46,12 +46,13 @@ AS $$
 						SELECT string_agg(CASE
 								WHEN c.combine IS NOT NULL
 									THEN format('CASE WHEN v."merge combined" THEN v.%I::%s ELSE t.%I END AS %I',
-												'old ' || c.name, format_type(a.atttypid, a.atttypmod), c.name, c.name)
+												b.old, format_type(a.atttypid, a.atttypmod), c.name, c.name)
 								WHEN c.in_target THEN format('CASE WHEN v.%I IS NULL THEN t.%I ELSE v.%I::%s END AS %I',
-									c.name, c.name, 'old ' || c.name, format_type(a.atttypid, a.atttypmod), c.name)
+									c.name, c.name, b.old, format_type(a.atttypid, a.atttypmod), c.name)
 								ELSE format('t.%I', c.name) END, ', ' ORDER BY c.position)
 						FROM snowflake_migrate_internal.plan_columns AS c
 							JOIN pg_attribute AS a ON a.attrelid = (names ->> 'oid')::oid AND a.attname = c.name
+							CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.beside('old', c.name)) AS b (old)
 						WHERE c.run = run_ AND c.no = no_ AND NOT c.generated))))))
 	FROM snowflake_migrate_internal.names(run_, no_) AS names
 $$;
@@ -72,24 +73,23 @@ BEGIN
 		SELECT jsonb_build_object(
 				'columns', string_agg(quote_ident(c.name), ', ' ORDER BY c.position)
 					FILTER (WHERE c.combine IS NOT NULL),
-				'old_columns', string_agg(quote_ident('old ' || c.name), ', ' ORDER BY c.position)
+				'old_columns', string_agg(quote_ident(b.old), ', ' ORDER BY c.position)
 					FILTER (WHERE c.combine IS NOT NULL),
-				'own_texts', string_agg(format('q.%I::text', 'own ' || c.name), ', ' ORDER BY c.position)
+				'own_texts', string_agg(format('q.%I::text', b.own), ', ' ORDER BY c.position)
 					FILTER (WHERE c.combine IS NOT NULL),
-				'assigned', string_agg(format('%I = excluded.%I, %I = excluded.%I', c.name, c.name,
-											  'old ' || c.name, 'old ' || c.name), ', ')
+				'assigned', string_agg(format('%I = excluded.%I, %I = excluded.%I', c.name, c.name, b.old, b.old), ', ')
 					FILTER (WHERE c.combine IS NOT NULL),
 				'differs', string_agg(format(
 						'ROW (q.%1$I)::record OPERATOR(pg_catalog.*<>) '
 						'ROW (CASE WHEN v."merge combined" THEN v.%1$I ELSE q.%2$I END)::record',
-						c.name, 'own ' || c.name), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
+						c.name, b.own), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
 				'changes', string_agg(format('ROW (q.%I)::record OPERATOR(pg_catalog.*<>) ROW (q.%I)::record',
-											 c.name, 'own ' || c.name), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
+											 c.name, b.own), ' OR ') FILTER (WHERE c.combine IS NOT NULL),
 				'aggregates', coalesce(string_agg(', ' || format('CAST(%s AS %s)%s AS %I',
 					x.aggregate, x.type, x.collation, c.name), '' ORDER BY c.position)
 					FILTER (WHERE x.aggregate IS NOT NULL), ''),
 				'values', string_agg(format('%s.%I, s.%I AS %I', CASE WHEN x.aggregate IS NULL THEN 'e' ELSE 'a' END,
-					c.name, c.name, 'own ' || c.name), ', ' ORDER BY c.position) FILTER (WHERE c.combine IS NOT NULL),
+					c.name, c.name, b.own), ', ' ORDER BY c.position) FILTER (WHERE c.combine IS NOT NULL),
 				'first_values', string_agg(CASE WHEN x.is_expression
 					THEN format('CAST(s.%I AS %s)%s AS %I', c.name, x.type, x.collation, c.name)
 					ELSE format('s.%I', c.name) END, ', ' ORDER BY c.position),
@@ -102,6 +102,8 @@ BEGIN
 					FROM snowflake_migrate_internal.plan_columns AS k
 					WHERE k.run = run_ AND k.no = no_) AS c
 				JOIN pg_attribute AS a ON a.attrelid = relation_ AND a.attname = c.name
+				CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.beside('old', c.name),
+					snowflake_migrate_internal.beside('own', c.name)) AS b (old, own)
 				CROSS JOIN LATERAL (
 					SELECT g.aggregate, c.combine IS NOT NULL AND g.aggregate IS NULL AS is_expression,
 						format_type(a.atttypid, a.atttypmod) AS type,
@@ -237,7 +239,8 @@ BEGIN
 			FROM {change} AS v
 				LEFT JOIN {map} AS m ON m.source = v."merge source" AND ({m.o#}) = ({v."merge o#"})
 			WHERE v."merge combined" AND v.{"column"}::text IS DISTINCT FROM v.{"old_column"}
-		$query$, names || jsonb_build_object('column', c.name, 'old_column', 'old ' || c.name, 'label', c.combined_by));
+		$query$, names || jsonb_build_object('column', c.name, 'label', c.combined_by,
+			'old_column', snowflake_migrate_internal.beside('old', c.name)));
 		EXECUTE snowflake_migrate_internal.fill(
 			'SELECT count(*) FROM {change} AS v WHERE v."merge combined" AND v.{"column"} IS NULL',
 			names || jsonb_build_object('column', c.name)) INTO found;

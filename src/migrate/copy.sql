@@ -239,7 +239,8 @@ BEGIN
 				SELECT format('ROW (t.%I)::record OPERATOR(pg_catalog.*<>) ROW (v.%I)::record', c.name, c.name),
 					CASE WHEN c.combine IS NOT NULL THEN '(v."merge combined" IS TRUE)'
 						ELSE format('v.%I IS NOT NULL', c.name) END,
-					format('v.%I::%s', 'old ' || c.name, format_type(a.atttypid, a.atttypmod))
+					format('v.%I::%s', snowflake_migrate_internal.beside('old', c.name),
+						format_type(a.atttypid, a.atttypmod))
 			) AS d (differs, is_given, former)
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.fill($query$
 				EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({v."merge o#"}))

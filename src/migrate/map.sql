@@ -38,7 +38,8 @@ BEGIN
 	END IF;
 	SELECT names || jsonb_build_object(
 			'changes', string_agg(
-				format('%I %s, %I text', c.name, format_type(a.atttypid, a.atttypmod), 'old ' || c.name), ', '))
+				format('%I %s, %I text', c.name, format_type(a.atttypid, a.atttypmod),
+					   snowflake_migrate_internal.beside('old', c.name)), ', '))
 		INTO names
 		FROM snowflake_migrate_internal.plan_columns AS c
 			JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
@@ -608,7 +609,8 @@ BEGIN
 			END IF;
 		WHEN 'suffix', 'next_free' THEN
 			PERFORM snowflake_migrate_internal.record_changes(names || jsonb_build_object(
-				'label', u.label, 'policy', u.policy, 'changed', u.changed, 'old_changed', 'old ' || u.changed));
+				'label', u.label, 'policy', u.policy, 'changed', u.changed,
+				'old_changed', snowflake_migrate_internal.beside('old', u.changed)));
 		END CASE;
 	END LOOP;
 	INSERT INTO snowflake_migrate.records (run, source, relation, constraint_name, policy, old_key, new_key)

@@ -109,6 +109,7 @@ BEGIN
 		FROM snowflake_migrate_internal.own_run(run_) AS r;
 	EXECUTE format('SELECT r.* FROM snowflake_migrate.runs AS r WHERE r.run = $1 FOR %s', strength)
 		INTO run_row USING run_;
+	PERFORM set_config('timezone', run_row.time_zone, true), set_config('lc_monetary', run_row.lc_monetary, true);
 	IF run_row.state <> ALL (states) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s is %s', run_, run_row.state);
@@ -581,6 +582,13 @@ BEGIN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, seq.relation::text, seq.column_name,
 				format('sequence %s is set past the merged values', seq.sequence), NULL, reached::text, NULL);
 		END IF;
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, seq.relation::text, seq.column_name,
+				format('sequence %s is used up by the merged values', seq.sequence), NULL, reached::text,
+				format('ALTER SEQUENCE %s MAXVALUE or MINVALUE, or give these rows other values.', seq.sequence))
+			FROM pg_sequence AS s
+			WHERE s.seqrelid = seq.sequence AND NOT s.seqcycle
+				AND CASE WHEN seq.ascending THEN reached > s.seqmax - s.seqincrement
+					ELSE reached < s.seqmin - s.seqincrement END;
 	END LOOP;
 END
 $$;

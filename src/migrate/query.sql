@@ -168,6 +168,19 @@ COMMENT ON FUNCTION snowflake_migrate_internal.brought_map(bigint, int)
 	IS 'for snowflake_migrate.rollback(): the map of a table, with what the run has brought alone';
 
 /*
+ * The name of another column beside one: where it would be longer than a name may be, a hash stands for the column's, as
+ * names that begin alike would be cut to the same.
+ */
+CREATE FUNCTION snowflake_migrate_internal.beside(word text, column_ text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT word || ' ' || CASE WHEN octet_length(word || ' ' || column_) < 64 THEN column_
+		ELSE left(encode(sha256(convert_to(column_, 'UTF8')), 'hex'), 32) END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.beside(text, text)
+	IS 'for snowflake_migrate.merge()''s own use: the name of a column beside another';
+
+/*
  * What the queries for one table of a run have in common:
  *
  *     kind       id: its key is renumbered; key: it has one all the same; none

@@ -744,12 +744,14 @@ CREATE FUNCTION snowflake_migrate.verify(
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 	SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
-	SET quote_all_identifiers = off
+	SET quote_all_identifiers = off SET timezone = 'UTC' SET lc_monetary = 'C'
 AS $$
 DECLARE
 	run_row snowflake_migrate.runs;
 BEGIN
 	run_row := snowflake_migrate_internal.own_run(verify.run);
+	/* The run's, until this returns. */
+	PERFORM set_config('timezone', run_row.time_zone, true), set_config('lc_monetary', run_row.lc_monetary, true);
 	IF run_row.state NOT IN ('verifying', 'done') THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s is %s', run_row.run, run_row.state);
