@@ -168,8 +168,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.brought_map(bigint, int)
 	IS 'for snowflake_migrate.rollback(): the map of a table, with what the run has brought alone';
 
 /*
- * The name of another column beside one: where it would be longer than a name may be, a hash stands for the column's, as
- * names that begin alike would be cut to the same.
+ * The name of another column beside one: where it would be longer than a name may be, a hash stands for the column's,
+ * as names that begin alike would be cut to the same.
  */
 CREATE FUNCTION snowflake_migrate_internal.beside(word text, column_ text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
