@@ -18,7 +18,10 @@
 /* The name of what stands for an object until it takes its place. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_shadow_name(name text) RETURNS name
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT ('snowflake_new_' || CASE WHEN octet_length(name) <= 48 THEN name ELSE md5(name) END)::name $$;
+AS $$
+	SELECT ('snowflake_new_' || CASE WHEN octet_length(name) <= 48 THEN name
+		ELSE snowflake_migrate_internal.digest(name) END)::name
+$$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_shadow_name(text)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: the name of what stands for an object';
 
@@ -119,7 +122,8 @@ ALTER TABLE {table} ENABLE ALWAYS TRIGGER {"trigger"},
 $template$, jsonb_build_object(
 			'table', relation::text, 'schema', s.nspname, 'shadow', n.shadow, 'trigger', '~' || n.shadow,
 			'type', CASE new_type WHEN 'bigint' THEN 'int8' ELSE 'int8[]' END,
-			'function', snowflake_migrate_internal.adopt_shadow_name(md5(format('%I.%I', c.relname, attname))),
+			'function', snowflake_migrate_internal.adopt_shadow_name(
+				snowflake_migrate_internal.digest(format('%I.%I', c.relname, attname))),
 			'body', snowflake_migrate_internal.adopt_quoted(
 				format(' BEGIN NEW.%I := NEW.%I; RETURN NEW; END ', n.shadow, attname), '$body$'),
 			'drop not null', CASE WHEN shadow_not_null AND NOT not_null

@@ -622,7 +622,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_swap_check(regclass[], name
 CREATE FUNCTION snowflake_migrate_internal.adopt_fingerprint(relations oid[]) RETURNS text
 LANGUAGE sql VOLATILE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT md5(string_agg(concat_ws(' ', c.tableoid, c.ctid, c.xmin), ',' ORDER BY c.tableoid, c.ctid))
+	SELECT snowflake_migrate_internal.digest(
+			string_agg(concat_ws(' ', c.tableoid, c.ctid, c.xmin), ',' ORDER BY c.tableoid, c.ctid))
 	FROM (
 		SELECT c.tableoid, c.ctid, c.xmin FROM pg_class AS c WHERE c.oid = ANY (relations)
 			OR c.oid IN (SELECT i.indexrelid FROM pg_index AS i WHERE i.indrelid = ANY (relations))

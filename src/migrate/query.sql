@@ -175,7 +175,7 @@ CREATE FUNCTION snowflake_migrate_internal.beside(word text, column_ text) RETUR
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT word || ' ' || CASE WHEN octet_length(word || ' ' || column_) < 64 THEN column_
-		ELSE left(encode(sha256(convert_to(column_, 'UTF8')), 'hex'), 32) END
+		ELSE snowflake_migrate_internal.digest(column_) END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.beside(text, text)
 	IS 'for snowflake_migrate.merge()''s own use: the name of a column beside another';

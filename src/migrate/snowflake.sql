@@ -111,3 +111,12 @@ BEGIN ATOMIC
 	SELECT p.pronamespace::regnamespace FROM pg_proc AS p WHERE p.oid = snowflake_migrate_internal.default_function();
 END;
 COMMENT ON FUNCTION snowflake_migrate_internal.snowflake_schema() IS 'the schema of the extension snowflake';
+
+/*
+ * What stands for a long text in a name, or for what was read: 32 hexadecimal digits.  md5() fails on servers whose
+ * OpenSSL is in FIPS mode.
+ */
+CREATE FUNCTION snowflake_migrate_internal.digest(of text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT left(encode(sha256(convert_to(of, getdatabaseencoding())), 'hex'), 32) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.digest(text) IS 'what stands for a long text';
