@@ -14,7 +14,7 @@
  * holds nobody up for longer, and need not clean up.
  *
  * Each backend has one place.  All of this is written under the generator's lock,
- * but for who gives up a place of his own, and read without it: wrong values
+ * but for a backend that gives up its own place, and read without it: wrong values
  * would cost an id's turn, never an id.
  */
 #ifndef SNOWFLAKE_CORE_QUEUE_H

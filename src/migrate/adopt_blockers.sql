@@ -232,7 +232,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_view_losses(regclass)
  * What creates a view or a materialized view again, with what would go with it when it is dropped.
  *
  * The query of another role's materialized view runs with that role's rights, as REFRESH has it, and not with those of
- * who creates it: he may be a superuser.  So does what its indexes call.
+ * who creates it, who may be a superuser.  So does what its indexes call.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view(view regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -985,7 +985,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_expression_blockers(regclas
 
 /*
  * Expressions over what is widened that name functions, operators or types which a superuser would look for anew, by
- * their names, for bigint: whoever may create others of the same name beside them could have his own called.  No lock
+ * their names, for bigint: whoever may create others of the same name beside them could have those called.  No lock
  * is against that.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_overload_blockers(

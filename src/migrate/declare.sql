@@ -4,7 +4,7 @@
  * the target; one that is made again replaces the former, and one whose row is deleted from its table is gone.
  *
  * Conditions and expressions are SQL that runs with the rights of whoever merges: only those who may change these
- * tables can declare, and who merges runs what a superuser or he himself declared, and nobody else's (owner.sql).
+ * tables can declare, and a merge runs what a superuser or its own role declared, and nobody else's (owner.sql).
  */
 
 CREATE TABLE snowflake_migrate.declared_tables (

@@ -2,7 +2,7 @@
  * Whose a run is, and what others may do with it.
  *
  * A run executes SQL that its plan has: conditions of tables and references, expressions of policies.  Whoever merges
- * writes the plan and the maps with rights of his own.  So that nobody else runs what he wrote,
+ * writes the plan and the maps with a role of its own.  So that nobody else runs what such a role wrote,
  *
  * - a run is continued, proved and taken back by the role that began it (refuse_other);
  * - rows about a run are written by that role alone (own_rows);

@@ -31,8 +31,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.new_run()
 
 /*
  * The number of a new run whose schema is created with it.  Whoever may create schemas could hold up one of that name,
- * by a transaction that he leaves open, and of the next numbers too: such a number is given up at once, and with each
- * of them the next is drawn from so many more that he would have to know which.
+ * by a transaction that stays open, and of the next numbers too: such a number is given up at once, and with each
+ * of them the next is drawn from so many more that nobody can know which.
  */
 CREATE FUNCTION snowflake_migrate_internal.new_run_with_schema() RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '10ms'

@@ -5,7 +5,7 @@
  *
  * Locks: a row of upgraded_limit is overwritten in its page, under the buffer's lock.
  * Whether a claim is held and what is written for that case is decided under
- * lock_shared(), as claims begin under it.
+ * lock_shared_state(), as claims begin under it.
  */
 #include <algorithm>
 
@@ -246,11 +246,11 @@ raise_limit_to(int64_t tick)
 
 	if (!is_limit_writable())
 		return false;
-	lock_shared();
+	lock_shared_state();
 	is_held = held_word() != 0;
 	if (!is_held)
 		position = log_limit(tick_begin_us(server_layout(), tick), false);
-	unlock_shared();
+	unlock_shared_state();
 	if (is_held)
 		return server_generator().advance_past(tick - 1).failure == Failure::none;
 	flush_log(position);
@@ -350,10 +350,10 @@ take_over_left(const Left &left, bool takes_over)
 		check_limit_for_ids();
 
 	/* A server that never had a limit goes on as the one before it. */
-	lock_shared();
+	lock_shared_state();
 	if (is_limit_lost())
 	{
-		unlock_shared();
+		unlock_shared_state();
 		return false;
 	}
 	is_first = read_limit() == 0 && read_scale() == 0 && held_word() == 0;
@@ -365,7 +365,7 @@ take_over_left(const Left &left, bool takes_over)
 			(void) log_scale(left.scale);
 		position = log_limit(left.limit_us, false);
 	}
-	unlock_shared();
+	unlock_shared_state();
 	if (is_first)
 	{
 		if (takes_over)
@@ -423,10 +423,10 @@ lose_limit()
 
 	if (!is_limit_writable())
 		return;
-	lock_shared();
+	lock_shared_state();
 	if (read_limit() == 0 || shared()->is_limit_upgraded)
 		position = log_limit(lost_limit_us, true);
-	unlock_shared();
+	unlock_shared_state();
 	flush_log(position);
 }
 

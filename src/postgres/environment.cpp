@@ -157,13 +157,13 @@ ServerEnvironment::read_clock() noexcept
 void
 ServerEnvironment::lock() noexcept
 {
-	lock_shared();
+	lock_shared_state();
 }
 
 void
 ServerEnvironment::unlock() noexcept
 {
-	unlock_shared();
+	unlock_shared_state();
 }
 
 bool

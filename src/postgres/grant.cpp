@@ -63,11 +63,11 @@ register_keeper()
 RegistryGrant
 current_grant()
 {
-	lock_shared();
+	lock_shared_state();
 
 	RegistryGrant copy = shared()->registry;
 
-	unlock_shared();
+	unlock_shared_state();
 	return copy;
 }
 

@@ -91,7 +91,7 @@ record_layout(int64_t now_us)
 		int64		start_us = 0;
 		bool		is_free = true;
 
-		lock_shared();
+		lock_shared_state();
 		start_us = static_cast<int64>(state.layout_start_us.load(std::memory_order_relaxed));
 		if (start_us == 0)
 		{
@@ -107,7 +107,7 @@ record_layout(int64_t now_us)
 			if (is_free)
 				state.layout_start_us.store(static_cast<uint64_t>(start_us), std::memory_order_relaxed);
 		}
-		unlock_shared();
+		unlock_shared_state();
 		if (!is_free)
 			return false;
 		flush_log(log_limit(start_us, false));

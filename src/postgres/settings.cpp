@@ -250,7 +250,7 @@ define_clock_settings(GucContext at_start)
 								nullptr, assign_number, nullptr);
 	});
 
-	/* For roles that could take what others need; only a superuser, or whom he grants it to, sets it. */
+	/* For roles that could take what others need; only a superuser, or a role that was granted it, sets it. */
 	define("snowflake.max_session_rate", [&] (const char *name) {
 		DefineCustomIntVariable(name, "Sets how many ids a session may take in a second.",
 								"What it did not take in the last second it may take at once. 0 is any number.",

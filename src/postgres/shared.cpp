@@ -174,13 +174,13 @@ queue_places()
 }
 
 void
-lock_shared()
+lock_shared_state()
 {
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 }
 
 void
-unlock_shared()
+unlock_shared_state()
 {
 	LWLockRelease(lock);
 }

@@ -1,7 +1,7 @@
 /*
  * shared.h
  *		What all backends of the server share, in memory that is made while the library is
- *		preloaded: atomics, and what lock_shared() protects (see each member).
+ *		preloaded: atomics, and what lock_shared_state() protects (see each member).
  */
 #ifndef SNOWFLAKE_POSTGRES_SHARED_H
 #define SNOWFLAKE_POSTGRES_SHARED_H
@@ -124,8 +124,8 @@ void		keep_grant();
 void		draw_nonce(char *nonce, int error_level);
 
 /* The lock that SharedState speaks of; it also protects resetting the counters. */
-void		lock_shared();
-void		unlock_shared();
+void		lock_shared_state();
+void		unlock_shared_state();
 
 }  // namespace snowflake
 

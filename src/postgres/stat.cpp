@@ -61,9 +61,9 @@ refusal(ServerGenerator &generator, int64 granted_from_us, int64 now_us)
 	if (!is_limit_writable())
 		return "no replication origin";
 
-	lock_shared();
+	lock_shared_state();
 	is_free = find_layout_start(now_us, &start_us);
-	unlock_shared();
+	unlock_shared_state();
 	if (!is_free)
 		return "another layout";
 	if (const char *carried = carried_refusal())
@@ -205,10 +205,10 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	row.add(TimestampTzGetDatum(timestamptz_of(reserved_us)), reserved_us == 0);
 	row.add(interval_datum(reserved_us - now_us), reserved_us == 0);
 
-	lock_shared();
+	lock_shared_state();
 	Counters	base = state.reset_counters;
 	int64		reset_at = state.reset_at;
-	unlock_shared();
+	unlock_shared_state();
 
 	add_counters(state, base, &row);
 	row.add(TimestampTzGetDatum(timestamptz_of(ends_at_us(layout))));
@@ -225,13 +225,13 @@ snowflake_stat_reset(PG_FUNCTION_ARGS)
 
 	Shared	   &state = *shared();
 
-	lock_shared();
+	lock_shared_state();
 	state.reset_counters = sum_counters(state);
 	state.reset_at = GetCurrentTimestamp();
 	for (Atomic64 *counter : {&state.longest_wait_ns, &state.generator.reservations, &state.generator.clock.rollbacks,
 							  &state.generator.clock.max_rollback_ns, &state.generator.clock.forward_jumps})
 		counter->store(0, std::memory_order_relaxed);
-	unlock_shared();
+	unlock_shared_state();
 	PG_RETURN_VOID();
 }
 

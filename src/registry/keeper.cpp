@@ -160,10 +160,10 @@ template <typename Change>
 void
 change_grant(Change change)
 {
-	lock_shared();
+	lock_shared_state();
 	change(&shared()->registry);
 	keep_grant();
-	unlock_shared();
+	unlock_shared_state();
 }
 
 /* Was the log not told this yet in this state?  kind is the problem, or a name for it where its words change. */
@@ -238,12 +238,12 @@ show_state(ClaimState state, const Grant &grant, const char *problem, const char
 {
 	RegistryGrant &shown = shared()->registry;
 
-	lock_shared();
+	lock_shared_state();
 	if (shown.state != state)
 		shown.since = GetCurrentTimestamp();
 	shown.state = state;
 	strlcpy(shown.problem, problem, sizeof(shown.problem));
-	unlock_shared();
+	unlock_shared_state();
 	if (is_news(state, shown.is_usable ? grant.node : 0, kind))
 		log_state(state, grant, problem);
 }

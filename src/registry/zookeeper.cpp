@@ -14,7 +14,7 @@
  * session's requests are carried out in order, that write also brings the server
  * up to date for the reads behind it.
  *
- * Whoever reaches ZooKeeper may write there what he likes, unless it knows its clients by
+ * Whoever reaches ZooKeeper may write anything there, unless it knows its clients by
  * snowflake.registry_auth_file.  What can't be a claim is none: a list goes on without it, its
  * number being nobody's.
  *

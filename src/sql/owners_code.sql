@@ -10,7 +10,7 @@
  * that the roles that the session began with count as well.
  */
 
-/* The roles whose rights code that runs in this session could have: the caller's, and those that he can go back to. */
+/* The roles whose rights code that runs in this session could have: the caller's, and those that it can go back to. */
 CREATE FUNCTION snowflake_internal.session_roles() RETURNS oid[]
 LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
@@ -496,7 +496,7 @@ COMMENT ON FUNCTION snowflake_internal.foreign_code(
  * its table along.
  *
  * What is in others' schemas: the owner of a schema drops what others have there, and puts something else in its place.
- * With CREATE on the database he does so with the whole schema, which a superuser alone can lock.
+ * With CREATE on the database they do so with the whole schema, which a superuser alone can lock.
  *
  * A standby has none of the stronger locks, and what it replays does not wait for others; a read-only transaction can
  * lock no schema.

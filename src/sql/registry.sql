@@ -229,8 +229,8 @@ REVOKE ALL ON FUNCTION snowflake_internal.registry_settling(interval, bigint) FR
  * Notices that the registry may have forgotten something, and returns for how long it grants nothing anew, and for
  * how long nothing that another held, microseconds; claim_window is the asking server's.
  *
- * Whoever notices it first says so when his transaction is committed.  Until then others find the registry unsettled,
- * in an incarnation 0: they renew what they hold, and what they have read counts no more as soon as he is done.
+ * Whoever notices it first says so when its transaction is committed.  Until then others find the registry unsettled,
+ * in an incarnation 0: they renew what they hold, and what they have read counts no more as soon as that is done.
  */
 CREATE FUNCTION snowflake_internal.registry_unsettled(
 	claim_window interval,
@@ -740,7 +740,7 @@ BEGIN
 				USING ERRCODE = 'lock_not_available',
 					  DETAIL = format('It is that on node number %s of group "%s".', $2, $1),
 					  HINT = 'See pg_stat_activity in the registry''s database for a transaction that was left open.';
-		-- By no fault of the writer: his role, the group's layout, too many groups.  Time that is out of bounds is
+		-- By no fault of the writer: its role, the group's layout, too many groups.  Time that is out of bounds is
 		-- not heard for long in any case.
 		WHEN insufficient_privilege OR object_not_in_prerequisite_state OR program_limit_exceeded THEN
 			PERFORM snowflake_internal.registry_not_heard(false);

@@ -30,7 +30,7 @@
  *	settling	Takes as long as it must: holders come in time.  What they assert
  *				meanwhile lies within the bound for others' claims.
  *	roles		A holder has its nonce and its role: whoever has only one of them is
- *				refused, as if he had not asked.  So is a write that another one is in the
+ *				refused, as if it had not asked.  So is a write that another one is in the
  *				way of.
  *	overdue		A holder knows it before the registry takes it for dead: the two
  *				measure the same window, the holder from an earlier moment.
