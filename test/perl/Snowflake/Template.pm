@@ -82,7 +82,9 @@ sub copy_template
 	my ($place) = grep { $command[ $_ - 1 ] =~ /\A(-D|--pgdata)\z/ } 1 .. $#command;
 	my $data = $command[$place];
 
-	$command[$place] = '';
+	# Servers of two versions have two: each finds its own initdb.
+	my ($bin) = grep { -x "$_/initdb" } split /:/, $ENV{PATH};
+	$command[$place] = $bin // die "no initdb in $ENV{PATH}";
 	my $template = "$PostgreSQL::Test::Utils::tmp_check/template" . join('', @command) =~ s/\W+/_/gr;
 
 	# The first who needs it makes it.
