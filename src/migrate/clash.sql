@@ -104,6 +104,31 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.unique_constraints(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: what must be unique in a table';
 
+/* The exclusion constraints of a table and of its partitions, as unique_constraints() has the unique ones. */
+CREATE FUNCTION snowflake_migrate_internal.exclusion_constraints(
+	relation regclass,
+	OUT label name,
+	OUT expressions text[],
+	OUT operators oid[],
+	OUT distinct_nulls boolean,
+	OUT predicate text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT c.conname,
+		ARRAY(SELECT snowflake_migrate_internal.index_expression(c.conindid, n)
+			  FROM generate_subscripts(c.conexclop, 1) AS n ORDER BY n),
+		c.conexclop, true,
+		/* One that a partition has for itself is about the rows that get there. */
+		nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
+			CASE WHEN i.indrelid <> relation
+				THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), '')
+	FROM snowflake_migrate_internal.with_partitions(relation) AS o (oid)
+		JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND (o.oid = relation OR c.conparentid = 0)
+		JOIN pg_index AS i ON i.indexrelid = c.conindid
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.exclusion_constraints(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: exclusion constraints of a table';
+
 /*
  * The CHECK constraints of a table, of its partitions and of the domains of its columns, and the NOT NULL of partitions
  * alone, as expressions over the table's columns.
@@ -625,17 +650,19 @@ BEGIN
 		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
 		SELECT y."merge source", {y."merge o#"}, y."merge try", x.value, y."merge former"
 		FROM (
-				SELECT q.*, b.former AS "merge former", b.suffix AS "merge suffix", c.tries + row_number() OVER (
-						PARTITION BY c.tries, left(b.former,
-							CASE c.tries WHEN 0 THEN coalesce({limit} - length(b.suffix), length(b.former)) ELSE 1 END)
+				SELECT q.*, b.former AS "merge former", b.suffix AS "merge suffix", b.tries + row_number() OVER (
+						PARTITION BY b.tries, left(b.former,
+							CASE b.tries WHEN 0 THEN coalesce({limit} - length(b.suffix), length(b.former)) ELSE 1 END)
 						ORDER BY c.source, {c.o#}) AS "merge try"
 				FROM pg_temp.snowflake_merge_clash AS c
 					JOIN ({become}) AS q ON q."merge source" = c.source AND ({q."merge o#"}) = ({c.o#})
 					LEFT JOIN {change} AS f ON f."merge source" = c.source AND ({f."merge o#"}) = ({c.o#})
 					CROSS JOIN LATERAL (
-						SELECT coalesce(f.{"old_changed"}, q.{"changed"}::text),
+						/* Of this column: another policy may have changed others. */
+						SELECT CASE WHEN f.{"old_changed"} IS NULL THEN 0 ELSE c.tries END,
+							coalesce(f.{"old_changed"}, q.{"changed"}::text),
 							replace({'pattern'}, {'mark'}, coalesce(({'sources'}::name[])[c.source], {'target_schema'}))
-						) AS b (former, suffix)
+						) AS b (tries, former, suffix)
 			) AS y
 			CROSS JOIN LATERAL (SELECT y."merge suffix" || coalesce(nullif(y."merge try", 1)::text, '')) AS b (suffix)
 			CROSS JOIN LATERAL (
@@ -644,7 +671,8 @@ BEGIN
 				WHERE (SELECT {valid} FROM (SELECT {columns}) AS {"name"})
 				LIMIT 1) AS x (value)
 		ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
-			SET "merge tries" = excluded."merge tries", {"changed"} = excluded.{"changed"}
+			SET "merge tries" = greatest(v."merge tries", excluded."merge tries"), {"changed"} = excluded.{"changed"},
+				{"old_changed"} = excluded.{"old_changed"}
 	$query$, names || jsonb_build_object(
 		'pattern', coalesce(names ->> 'argument', '_{source}'),
 		'mark', '{source}',
@@ -697,7 +725,9 @@ BEGIN
 		SELECT c.source, {c.o#}, 1, f.number, c.number::text
 		FROM clash AS c JOIN free AS f ON f.place = c.place AND f.n = c.n
 		ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
-			SET "merge tries" = v."merge tries" + 1, {"changed"} = excluded.{"changed"}
+			SET "merge tries" = v."merge tries" + 1, {"changed"} = excluded.{"changed"},
+				/* By another policy, the row may have got other values of other columns. */
+				{"old_changed"} = coalesce(v.{"old_changed"}, excluded.{"old_changed"})
 	$query$, names || (
 		SELECT jsonb_build_object(
 			'number', min(e.n) FILTER (WHERE e.expression = '(' || quote_ident(names ->> 'changed') || ')'),
@@ -788,6 +818,13 @@ BEGIN
 			JOIN {map} AS m ON m.source = r.source AND m.action = 'r' AND ({m.o#}) = ({r.o#})
 			JOIN {target} AS t ON ({t.@}) = ({r.n#})
 		WHERE t.{"changed"} IS DISTINCT FROM r.new
+		UNION ALL
+		/* Also where that row has none. */
+		SELECT {q."merge n#"}, t.{"changed"}, q.{"changed"}
+		FROM ({become}) AS q JOIN {target} AS t ON ({t.@}) = ({q."merge n#"})
+		WHERE q."merge action" = 'r' AND t.{"changed"} IS DISTINCT FROM q.{"changed"}
+			AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_rank AS r
+							WHERE r.source = q."merge source" AND ({r.o#}) = ({q."merge o#"}))
 	$query$, names);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO snowflake_migrate.records

@@ -119,7 +119,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_missing(regclass, bigint[]
 
 /*
  * The names in queries that give the target's rows their new ranks, or (back) the former ones.  As ranks are unique,
- * they are first put aside: null where the column may be, or else values that no row has.
+ * they are first put aside: null where the column may be, or else values behind all that a row has, or before them.
  */
 CREATE FUNCTION snowflake_migrate_internal.rank_names(
 	run_ bigint,
@@ -135,15 +135,20 @@ DECLARE
 		|| CASE WHEN ranks IS NULL THEN '{}' ELSE jsonb_build_object('rank', ranks) END
 		|| CASE WHEN back THEN '{"from": "new", "to": "old"}' ELSE '{"from": "old", "to": "new"}' END::jsonb;
 	may_be_null boolean;
-	offset_ bigint;
+	last numeric;
+	beside record;
 BEGIN
+	names := names || jsonb_build_object('placed', snowflake_migrate_internal.fill(
+		'(SELECT r.*, row_number() OVER (ORDER BY {r.n#}) AS place FROM {rank} AS r)', names));
 	SELECT names || jsonb_build_object('changed', c.name),
 			NOT a.attnotnull AND NOT back
 				AND NOT EXISTS (SELECT FROM pg_index AS i
 								WHERE i.indrelid = t.relation AND i.indnullsnotdistinct AND a.attnum = ANY (i.indkey))
 				AND NOT EXISTS (SELECT FROM pg_constraint AS k
-								WHERE k.conrelid = t.relation AND k.contype = 'c' AND a.attnum = ANY (k.conkey))
-		INTO STRICT names, may_be_null
+								WHERE k.conrelid = t.relation AND k.contype = 'c' AND a.attnum = ANY (k.conkey)),
+			CASE a.atttypid WHEN 'smallint'::regtype THEN 32767 WHEN 'integer'::regtype THEN 2147483647
+				WHEN 'bigint'::regtype THEN 9223372036854775807 ELSE numeric 'infinity' END
+		INTO STRICT names, may_be_null, last
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
@@ -153,12 +158,22 @@ BEGIN
 			'is_aside', snowflake_migrate_internal.fill('t.{"changed"} IS NULL', names));
 	END IF;
 	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT greatest((SELECT max({"changed"}) FROM {target}), (SELECT max(greatest(r.old, r.new)) FROM {rank} AS r))
-	$query$, names) INTO offset_;
-	names := names || jsonb_build_object('offset', coalesce(offset_, 0));
+		SELECT greatest((SELECT max({"changed"}) FROM {target}), max(greatest(r.old, r.new))) AS greatest,
+			least((SELECT min({"changed"}) FROM {target}), min(least(r.old, r.new))) AS least, count(*) AS rows
+		FROM {rank} AS r
+	$query$, names) INTO beside;
+	IF beside.greatest + beside.rows::numeric > last AND beside.least - beside.rows::numeric < -last - 1 THEN
+		RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+			MESSAGE = format('column %I of table %s has no room for ranks while they change', names ->> 'changed',
+							 names ->> 'table'),
+			DETAIL = format('It has values of %s to %s, and %s ranks change.', beside.least, beside.greatest,
+							beside.rows),
+			HINT = 'Give the rows with the greatest values others.';
+	END IF;
+	names := names || jsonb_build_object('aside', CASE WHEN beside.greatest + beside.rows::numeric <= last
+		THEN format('%s + r.place', coalesce(beside.greatest, 0)) ELSE format('%s - r.place', beside.least) END);
 	RETURN names || jsonb_build_object(
-		'aside', snowflake_migrate_internal.fill('t.{"changed"} + {offset}', names),
-		'is_aside', snowflake_migrate_internal.fill('t.{"changed"} = r.{from} + {offset}', names));
+		'is_aside', snowflake_migrate_internal.fill('t.{"changed"} = {aside}', names));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.rank_names(bigint, int, boolean, text)
@@ -183,13 +198,13 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE {target} AS t
 		SET {"changed"} = {aside}
-		FROM {rank} AS r
-		WHERE ({t.@}) = ({r.n#}) AND t.{"changed"} = r.{from}
+		FROM {placed} AS r
+		WHERE ({t.@}) = ({r.n#}) AND t.{"changed"} IS NOT DISTINCT FROM r.{from}
 	$query$, names);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE {target} AS t
 		SET {"changed"} = r.{to}
-		FROM {rank} AS r
+		FROM {placed} AS r
 		WHERE ({t.@}) = ({r.n#}) AND {is_aside}
 	$query$, names);
 END

@@ -850,6 +850,12 @@ BEGIN
 			FROM pg_temp.snowflake_merge_rank AS r LEFT JOIN {former} AS f ON r.action = 'r' AND ({f.@}) = ({r.n#})
 			WHERE r.source IS NULL AND r.old IS DISTINCT FROM r.new
 				OR r.action = 'r' AND f.{"changed"} IS DISTINCT FROM r.new
+			UNION ALL
+			/* Also where it has none now. */
+			SELECT {f.@}, f.{"changed"}, t.{"changed"}
+			FROM {former} AS f JOIN {target} AS t ON ({t.@}) = ({f.@})
+			WHERE f.{"changed"} IS DISTINCT FROM t.{"changed"}
+				AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_rank AS r WHERE ({r.n#}) = ({f.@}))
 		$query$, names);
 		EXECUTE snowflake_migrate_internal.fill($query$
 			UPDATE {former} AS f SET {"changed"} = r.new FROM {rank} AS r WHERE ({r.n#}) = ({f.@})

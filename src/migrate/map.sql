@@ -322,7 +322,7 @@ BEGIN
 			'Else change these rows in the source, or put a view that leaves them out in its place.'
 	FROM snowflake_migrate_internal.check_constraints(relation) AS k
 	UNION ALL
-	SELECT c.conname,
+	SELECT c.label,
 		snowflake_migrate_internal.fill($query$
 				EXISTS (
 					SELECT FROM (SELECT {values} FROM ({become}) AS {"name"} WHERE {indexed}) AS t
@@ -331,27 +331,18 @@ BEGIN
 			$query$, names || jsonb_build_object(
 				'and_another', CASE names ->> 'kind' WHEN 'none' THEN '' ELSE snowflake_migrate_internal.fill(
 					' AND NOT (({t."merge k#"}) = ({"merge n#"}))', names) END,
-				/* One that a partition has for itself is about the rows that get there. */
-				'indexed', coalesce(nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
-					CASE WHEN i.indrelid <> r.oid
-						THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END),
-					''), 'true'),
-				'values', (SELECT string_agg(format('%s AS "merge e%s"',
-									snowflake_migrate_internal.index_expression(c.conindid, n), n), ', ')
-						   FROM generate_subscripts(c.conexclop, 1) AS n)
+				'indexed', coalesce(c.predicate, 'true'),
+				'values', (SELECT string_agg(format('%s AS "merge e%s"', e.expression, e.n), ', ')
+						   FROM unnest(c.expressions) WITH ORDINALITY AS e (expression, n))
 					|| CASE names ->> 'kind' WHEN 'none' THEN ''
 						ELSE ', ' || snowflake_migrate_internal.fill('{@ AS "merge k#"}', names) END,
 				'same', (SELECT string_agg(
-							snowflake_migrate_internal.compared(o.operator, format('t."merge e%s"', o.n),
-								snowflake_migrate_internal.index_expression(c.conindid, o.n::int)), ' AND ')
-						 FROM unnest(c.conexclop) WITH ORDINALITY AS o (operator, n)))),
+							snowflake_migrate_internal.compared(e.operator, format('t."merge e%s"', e.n), e.expression),
+							' AND ')
+						 FROM unnest(c.expressions, c.operators) WITH ORDINALITY AS e (expression, operator, n)))),
 		'rows clash with the target''s in the exclusion constraint',
 		'Change these rows in the source, or put a view that leaves them out in its place.'
-	FROM pg_class AS r
-		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(r.oid) AS o (oid)
-		JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND (o.oid = r.oid OR c.conparentid = 0)
-		JOIN pg_index AS i ON i.indexrelid = c.conindid
-	WHERE r.oid = relation
+	FROM snowflake_migrate_internal.exclusion_constraints(relation) AS c
 	UNION ALL
 	SELECT NULL,
 		coalesce('(' || string_agg('(' || coalesce(pg_get_partition_constraintdef(l.relid), 'true') || ')', ' OR ')

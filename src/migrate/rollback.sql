@@ -48,12 +48,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.left_of_map(bigint, int)
 	IS 'for snowflake_migrate.rollback(): which rows of a table are still to be taken back';
 
+/* A query for the target's rows in which policies changed something, as they will be when it is taken back. */
+CREATE FUNCTION snowflake_migrate_internal.target_rows_before(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.with_generated(p.relation, snowflake_migrate_internal.fill($query$
+			SELECT {others}, f.*
+			FROM {target} AS t
+				JOIN {change} AS v ON v."merge source" = 0 AND ({t.@}) = ({v."merge o#"})
+				CROSS JOIN LATERAL (SELECT {before}) AS f ({columns})
+		$query$, snowflake_migrate_internal.target_change_names(run_, no_) || jsonb_build_object(
+			'others', (SELECT string_agg(format('t.%I', k.name), ', ' ORDER BY k.position)
+					   FROM snowflake_migrate_internal.plan_columns AS k
+					   WHERE k.run = run_ AND k.no = no_ AND NOT k.in_target AND NOT k.generated))))
+	FROM snowflake_migrate_internal.plan_tables AS p
+	WHERE p.run = run_ AND p.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.target_rows_before(bigint, int)
+	IS 'for snowflake_migrate.rollback(): the rows of the target that changed, as they were';
+
 /*
  * The foreign keys, of whatever table, that lead to the tables of a run: which table refers (child), and how (refers,
  * what follows FROM {child} AS x in a query for its rows that refer to a row that the run brought).
  *
- * To any such row that is left; or to one of the entries of one map (parent_no) for which a condition holds (of_map),
- * whose rows may be gone by now.
+ * To any such row that is left; or to one of the entries of one map (parent_no) for which a condition holds (of_map).
+ * By the key, its row may be gone by now.  One that leads elsewhere than to the key may also lead to a value that a row
+ * of the target has only as long as it has not its former ones.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to_run(
 	run_ bigint,
@@ -62,30 +82,51 @@ CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to_run(
 	OUT child regclass,
 	OUT object text,
 	OUT refers text) RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass, f.conname,
-		snowflake_migrate_internal.fill(CASE WHEN parent_no IS NULL THEN $query$
-				JOIN {target} AS p ON ({parent_values}) = ({child_values})
-				JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({m.n#}) = ({p.@})
-			$query$ ELSE $query$
-				JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({parent_values}) = ({child_values})
-			$query$ END,
-			snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object(
-				'parent_values', v.parent_values, 'child_values', v.child_values,
-				'of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, t.no))))
+		snowflake_migrate_internal.fill(w.refers, n.names || to_jsonb(v) || jsonb_build_object('before', w.before))
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
 			AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = t.relation
 		CROSS JOIN LATERAL (
+			SELECT array_agg(b.attname) <@ t.key AS by_key
+			FROM pg_attribute AS b WHERE b.attrelid = f.confrelid AND b.attnum = ANY (f.confkey)) AS i
+		CROSS JOIN LATERAL (
 			SELECT string_agg(format('x.%I', a.attname), ', ' ORDER BY k.n) AS child_values,
-				string_agg(CASE WHEN parent_no IS NULL THEN format('p.%I', b.attname)
-							ELSE 'm.n' || array_position(t.key, b.attname) END, ', ' ORDER BY k.n) AS parent_values
+				string_agg(format('p.%I', b.attname), ', ' ORDER BY k.n) AS parent_values,
+				string_agg(format('b.%I', b.attname), ', ' ORDER BY k.n) AS values_before,
+				string_agg('m.n' || array_position(t.key, b.attname), ', ' ORDER BY k.n) AS entry_values
 			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
 				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
-			WHERE parent_no IS NULL OR b.attname = ANY (t.key)) AS v
-	WHERE t.run = run_ AND t.kind <> 'none' AND v.child_values IS NOT NULL AND (parent_no IS NULL OR t.no = parent_no)
+				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum) AS v
+		CROSS JOIN LATERAL (
+			SELECT snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object(
+				'of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, t.no))) AS names) AS n
+		CROSS JOIN LATERAL (
+			SELECT CASE WHEN parent_no IS NULL OR NOT i.by_key THEN $query$
+					JOIN {target} AS p ON ({parent_values}) = ({child_values})
+					JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({m.n#}) = ({p.@})
+				$query$ ELSE $query$
+					JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({entry_values}) = ({child_values})
+				$query$ END, NULL
+			UNION ALL
+			SELECT $query$
+					JOIN {target} AS p ON ({parent_values}) = ({child_values})
+					JOIN ({before}) AS b ON ({b.@}) = ({p.@}) AND ({values_before}) IS DISTINCT FROM ({parent_values})
+				$query$, o.before
+			FROM (VALUES
+					(CASE WHEN to_regclass(n.names ->> 'former') IS NOT NULL
+						THEN snowflake_migrate_internal.fill($query$
+							SELECT o.* FROM {former} AS o
+							WHERE EXISTS (
+								SELECT FROM {map} AS m WHERE m.action = 'r' AND {of_map} AND ({m.n#}) = ({o.@}))
+						$query$, n.names) END),
+					(snowflake_migrate_internal.target_rows_before(run_, t.no))
+				) AS o (before)
+			WHERE NOT i.by_key AND o.before IS NOT NULL
+		) AS w (refers, before)
+	WHERE t.run = run_ AND t.kind <> 'none' AND (parent_no IS NULL OR t.no = parent_no)
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_run(bigint, int, text)
@@ -154,9 +195,11 @@ AS $$
 		'example', CASE WHEN k.key <> '{}' THEN snowflake_migrate_internal.key_text('x.@', k.key)
 			ELSE 'ROW (x.*)::text' END,
 		'is_newer', CASE WHEN k.kind <> 'none' THEN snowflake_migrate_internal.fill($query$
-				NOT EXISTS (SELECT FROM {map} AS c WHERE c.action IN {actions} AND ({c.n#}) = ({x.@}))
-			$query$, snowflake_migrate_internal.names(run_, k.no) || jsonb_build_object('actions',
-				CASE WHEN parent_no IS NULL OR p.cyclic THEN '(''c'', ''r'')' ELSE '(''c'')' END))
+				NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN {actions} AND {left} AND ({m.n#}) = ({x.@}))
+			$query$, snowflake_migrate_internal.names(run_, k.no) || jsonb_build_object(
+				/* What was taken back may have been written again. */
+				'left', snowflake_migrate_internal.left_of_map(run_, k.no),
+				'actions', CASE WHEN parent_no IS NULL OR p.cyclic THEN '(''c'', ''r'')' ELSE '(''c'')' END))
 			WHEN k.no IS NULL THEN 'true'
 			ELSE format('x.xmin <> ALL (%L::xid[])', snowflake_migrate_internal.run_transactions(run_)) END)
 	FROM (SELECT) AS one
@@ -330,6 +373,53 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where a later merge needs the maps of a run';
 
+/*
+ * Raises an error where rows that another merge has replaced refer to rows of a run: when that one is taken back, they
+ * come back, and would dangle.  What another role's merge has replaced cannot be read; it will be refused to come back.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_needed(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	ref record;
+	n bigint;
+BEGIN
+	FOR ref IN
+		SELECT f.*, o.run AS other, k.no AS other_no
+		FROM (
+				SELECT * FROM snowflake_migrate_internal.foreign_keys_to_run(run_, NULL, NULL)
+				UNION ALL
+				SELECT * FROM snowflake_migrate_internal.declared_references_to_run(run_, NULL, NULL, false)
+			) AS f
+			JOIN snowflake_migrate_internal.plan_tables AS k ON k.relation = f.child AND k.run <> run_
+			JOIN snowflake_migrate.runs AS o ON o.run = k.run
+		WHERE o.state IN ('copying', 'verifying', 'done', 'rolling back')
+			AND (o.merged_by_id = snowflake_migrate_internal.current_role_id()
+				 OR snowflake_migrate_internal.is_superuser(current_user)
+					AND EXISTS (SELECT FROM pg_roles AS u WHERE u.oid = o.merged_by_id AND u.rolsuper))
+			AND to_regclass(snowflake_migrate_internal.relation(k.run, 'former_' || k.no)) IS NOT NULL
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*)
+			FROM {former} AS x {refers}
+			WHERE EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND {left} AND ({m.n#}) = ({x.@}))
+		$query$, snowflake_migrate_internal.names(ref.other, ref.other_no) || jsonb_build_object('refers', ref.refers,
+			'left', snowflake_migrate_internal.left_of_map(ref.other, ref.other_no))) INTO n;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+				MESSAGE = format('cannot roll back merge %s because rows that merge %s has replaced refer to its rows',
+								 run_, ref.other),
+				DETAIL = format('Table %s, %s: %s rows.', ref.child, ref.object, n),
+				HINT = format('Take merge %s back first.', ref.other);
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_needed(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where rows that another merge replaced refer to those of a run';
+
 /* Whether rows that the target had may have other values, which come back. */
 CREATE FUNCTION snowflake_migrate_internal.is_changed(run_ bigint, no_ int) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -389,6 +479,21 @@ BEGIN
 			DETAIL = problems,
 			HINT = 'Give each a replica identity, by ALTER TABLE ... REPLICA IDENTITY FULL or USING INDEX.';
 	END IF;
+	/* The plan knows them by their names. */
+	SELECT string_agg(format('Column %I of table %s is called %I.', c.name, p.relation, a.attname), E'\n'
+					  ORDER BY p.no, c.position)
+		INTO problems
+		FROM snowflake_migrate_internal.plan_tables AS p
+			JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
+			JOIN pg_attribute AS a ON a.attrelid = p.relation AND a.attnum = c.position AND NOT a.attisdropped
+		WHERE p.run = run_ AND a.attname <> c.name
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('cannot roll back merge %s because columns were renamed since', run_),
+			DETAIL = problems,
+			HINT = 'Give them their former names until the merge is taken back.';
+	END IF;
 	/* Where more rows than were copied look like the merge's, triggers wrote some. */
 	SELECT string_agg(format('Table %s has no key by which %s rows of the merge could be told from others.', p.relation,
 							 CASE WHEN u.rows > 0 THEN u.rows::text ELSE 'all' END), E'\n' ORDER BY p.no)
@@ -408,6 +513,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rollback(bigint, boolean)
 	IS 'for snowflake_migrate.rollback(): an error where a merge may not be taken back';
 
+/*
+ * What must be unique in the rows of one table that come back, as constraint_names() takes it; and which of its
+ * columns the run has ranked.  What was declared then may have been declared otherwise since.
+ */
+CREATE FUNCTION snowflake_migrate_internal.constraints_back(
+	run_ bigint,
+	no_ int,
+	OUT constraint_ jsonb,
+	OUT ranked name) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT to_jsonb(u), (
+			SELECT c.name FROM snowflake_migrate_internal.plan_columns AS c
+			WHERE c.run = run_ AND c.no = no_ AND c.changed_by = 'rerank'
+				AND '(' || quote_ident(c.name) || ')' = ANY (u.expressions))
+	FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS u
+	WHERE u.policy <> 'match' AND NOT u.is_key
+	UNION ALL
+	SELECT to_jsonb(e), NULL
+	FROM snowflake_migrate_internal.plan_tables AS t
+		CROSS JOIN LATERAL snowflake_migrate_internal.exclusion_constraints(t.relation) AS e
+	WHERE t.run = run_ AND t.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.constraints_back(bigint, int)
+	IS 'for snowflake_migrate.rollback(): what must be unique in rows that come back';
+
 /* Raises an error where newer rows have ranks that come back. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_ranks(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -421,22 +552,23 @@ DECLARE
 	example text;
 BEGIN
 	FOR t IN
-		SELECT p.no, p.relation, u.label, u.changed, u.expressions, to_jsonb(u) AS constraint_
-		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind <> 'none' AND u.policy = 'rerank'
+		SELECT p.no, p.relation, c.ranked, c.constraint_, c.constraint_ ->> 'label' AS label,
+			ARRAY(SELECT jsonb_array_elements_text(c.constraint_ -> 'expressions')) AS expressions
+		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.constraints_back(run_, p.no) AS c
+		WHERE p.run = run_ AND p.kind <> 'none' AND c.ranked IS NOT NULL
 			AND to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
 			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 	LOOP
-		place := array_position(t.expressions, '(' || quote_ident(t.changed) || ')');
+		place := array_position(t.expressions, '(' || quote_ident(t.ranked) || ')');
 		EXECUTE snowflake_migrate_internal.fill($query$
 			WITH q AS (
 				SELECT {@ AS t#}, {values} FROM {target} AS {"name"}
 			)
 			SELECT count(*), min({t.t#::text})
 			FROM {rank} AS r
-				JOIN q AS f ON ({f.t#}) = ({r.n#}) AND f.e{place} = r.new
+				JOIN q AS f ON ({f.t#}) = ({r.n#}) AND f.e{place} IS NOT DISTINCT FROM r.new
 				JOIN q AS t ON t.e{place} = r.old{and_same}
 			WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'c' AND ({m.n#}) = ({t.t#}))
 				AND NOT EXISTS (SELECT FROM {rank} AS o WHERE ({o.n#}) = ({t.t#}) AND t.e{place} = o.new)
@@ -448,7 +580,7 @@ BEGIN
 			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
 				MESSAGE = format('cannot roll back merge %s because newer rows have ranks that come back', run_),
 				DETAIL = format('Table %s, "%s": %s rows, for example %s.', t.relation, t.label, n, example),
-				HINT = format('Give these rows other values of column "%s".', t.changed);
+				HINT = format('Give these rows other values of column "%s".', t.ranked);
 		END IF;
 	END LOOP;
 END
@@ -497,40 +629,73 @@ AS $$
 				$query$, c.names || jsonb_build_object('left', snowflake_migrate_internal.left_of_map(run_, p.no))),
 			'and_newer', '', 'come_back', 'rows'))
 	FROM snowflake_migrate_internal.plan_tables AS p
-		CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
+		CROSS JOIN LATERAL snowflake_migrate_internal.constraints_back(run_, p.no) AS u
 		CROSS JOIN LATERAL (
-			SELECT snowflake_migrate_internal.constraint_names(run_, p.no, to_jsonb(u))) AS c (names)
-	WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
+			SELECT snowflake_migrate_internal.constraint_names(run_, p.no, u.constraint_)) AS c (names)
+	WHERE p.run = run_ AND p.kind <> 'none' AND u.ranked IS NULL
 		AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_former(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with rows that come back';
 
-/* A query for the target's rows in which policies changed something, as they will be when it is taken back. */
-CREATE FUNCTION snowflake_migrate_internal.target_rows_before(run_ bigint, no_ int) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+/*
+ * Raises an error where rows of one table that were replaced, and come back, refer to rows that are gone: of those left
+ * in the map, or (of_map) of a batch, which locks what they refer to.  A foreign key that was never validated says
+ * nothing of rows that were there.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_orphans(run_ bigint, no_ int, of_map text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.with_generated(p.relation, snowflake_migrate_internal.fill($query$
-			SELECT {others}, f.*
-			FROM {target} AS t
-				JOIN {change} AS v ON v."merge source" = 0 AND ({t.@}) = ({v."merge o#"})
-				CROSS JOIN LATERAL (SELECT {before}) AS f ({columns})
-		$query$, snowflake_migrate_internal.target_change_names(run_, no_) || jsonb_build_object(
-			'others', (SELECT string_agg(format('t.%I', k.name), ', ' ORDER BY k.position)
-					   FROM snowflake_migrate_internal.plan_columns AS k
-					   WHERE k.run = run_ AND k.no = no_ AND NOT k.in_target AND NOT k.generated))))
-	FROM snowflake_migrate_internal.plan_tables AS p
-	WHERE p.run = run_ AND p.no = no_
+#variable_conflict use_column
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_)
+		|| jsonb_build_object('of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, no_)));
+	fk record;
+	n bigint;
+	example text;
+BEGIN
+	IF to_regclass(names ->> 'former') IS NULL THEN
+		RETURN;
+	END IF;
+	FOR fk IN
+		SELECT f.conname, snowflake_migrate_internal.foreign_key_names(f.oid) AS names
+		FROM snowflake_migrate_internal.with_partitions((names ->> 'oid')::oid::regclass) AS p (oid)
+			JOIN pg_constraint AS f ON f.conrelid = p.oid AND f.contype = 'f' AND f.conparentid = 0 AND f.convalidated
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			WITH d AS MATERIALIZED (
+				SELECT DISTINCT {columns}
+				FROM (SELECT * FROM {former} AS {"name"} WHERE {in_child}) AS t
+					JOIN {map} AS m ON m.action = 'r' AND ({m.n#}) = ({t.@})
+				WHERE {of_map} AND {given_to_come}
+			),
+			l AS MATERIALIZED (
+				SELECT {columns} FROM {parent} AS p JOIN d AS t ON {same} {locked}
+			)
+			SELECT count(*), min(x::text) FROM (SELECT * FROM d EXCEPT SELECT * FROM l) AS x
+		$query$, names || fk.names || CASE WHEN of_map IS NULL THEN '{"locked": ""}' ELSE '{}' END::jsonb)
+			INTO n, example;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation',
+				MESSAGE = format('cannot roll back merge %s because rows that come back refer to rows that are gone',
+								 run_),
+				DETAIL = format('Table %s, %s: %s rows that they refer to, for example %s.',
+								names ->> 'table', fk.conname, n, example),
+				HINT = 'Insert these rows again.';
+		END IF;
+	END LOOP;
+END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.target_rows_before(bigint, int)
-	IS 'for snowflake_migrate.rollback(): the rows of the target that changed, as they were';
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_orphans(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): an error where rows that come back refer to rows that are gone';
 
 /* Raises an error where newer rows have what must be unique in values of the target's rows that come back. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_changes(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.refuse_taken(
-		snowflake_migrate_internal.constraint_names(run_, p.no, to_jsonb(u)) || jsonb_build_object(
+		snowflake_migrate_internal.constraint_names(run_, p.no, u.constraint_) || jsonb_build_object(
 			'rows', format('(%s)', snowflake_migrate_internal.target_rows_before(run_, p.no)),
 			'and_newer', snowflake_migrate_internal.fill(
 				$q$ AND NOT EXISTS (
@@ -538,8 +703,8 @@ AS $$
 				snowflake_migrate_internal.names(run_, p.no)),
 			'come_back', 'values'))
 	FROM snowflake_migrate_internal.plan_tables AS p
-		CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, p.no) AS u
-	WHERE p.run = run_ AND p.kind <> 'none' AND u.policy NOT IN ('match', 'rerank') AND NOT u.is_key
+		CROSS JOIN LATERAL snowflake_migrate_internal.constraints_back(run_, p.no) AS u
+	WHERE p.run = run_ AND p.kind <> 'none' AND u.ranked IS NULL
 		AND snowflake_migrate_internal.target_change_names(run_, p.no) IS NOT NULL
 		AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
@@ -565,39 +730,119 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changed(bigint, text[])
 	IS 'for snowflake_migrate.rollback(): an error where rows of a run have changed';
 
 /*
- * Locks the rows of some entries of a table's map until they are taken back, and says how many of them have changed
- * since, as a line for an error; null: none.  Who refers to one of them has committed, and is seen, or waits.
+ * Locks the rows of some entries of a table's map until they are taken back, and says how many of them the run brought,
+ * how many it replaced, and how many have changed since, as a line for an error; null: none.  Who refers to one of them
+ * has committed, and is seen, or waits.
  */
-CREATE FUNCTION snowflake_migrate_internal.lock_rows(run_ bigint, no_ int, of_map text) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.lock_rows(
+	run_ bigint,
+	no_ int,
+	of_map text,
+	OUT brought bigint,
+	OUT replaced bigint,
+	OUT changed text)
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
-DECLARE
-	changed text;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		/* All are locked: a condition on a subquery would be tried before its rows are. */
 		WITH locked AS MATERIALIZED (
-			SELECT {m.n#::text} AS key, t.xmin
+			SELECT {m.n#::text} AS key, t.xmin, m.action
 			FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
 			WHERE {of_map}
 			FOR UPDATE OF t
 		)
-		SELECT format('Table %s: %s rows, for example %s.', {'table'}, count(*),
-					  string_agg(x.key, ', ') FILTER (WHERE x.n <= 3))
-		FROM (
-			SELECT l.key, row_number() OVER () AS n
-			FROM locked AS l
-			WHERE l.xmin <> ALL ({'xids'}::xid[])
-		) AS x
-		HAVING count(*) > 0
+		SELECT (SELECT count(*) FROM locked AS l WHERE l.action = 'c'),
+			(SELECT count(*) FROM locked AS l WHERE l.action = 'r'), (
+				SELECT format('Table %s: %s rows, for example %s.', {'table'}, count(*),
+							  string_agg(x.key, ', ') FILTER (WHERE x.n <= 3))
+				FROM (
+					SELECT l.key, row_number() OVER () AS n
+					FROM locked AS l
+					WHERE l.xmin <> ALL ({'xids'}::xid[])
+				) AS x
+				HAVING count(*) > 0)
 	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map,
-		'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true))) INTO changed;
-	RETURN changed;
+		'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true))) INTO brought, replaced, changed;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.lock_rows(bigint, int, text)
 	IS 'for snowflake_migrate.rollback(): locks what a batch takes back, and says what has changed';
+
+/*
+ * Takes back the rows of some entries of a table's map that lock_rows() has locked: those that the run brought are
+ * deleted, and those that it replaced get their former values.  Returns how many of each.  A trigger that fires may
+ * keep a row, or give it other values: that is an error, as the target would not be as it was.
+ */
+CREATE FUNCTION snowflake_migrate_internal.take_back(
+	run_ bigint,
+	no_ int,
+	of_map text,
+	brought bigint,
+	replaced bigint,
+	OUT deleted bigint,
+	OUT restored bigint)
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	names jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map);
+	problem text;
+	wrong bigint := 0;
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		DELETE FROM {target} AS t USING {map} AS m WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'c'
+	$query$, names);
+	GET DIAGNOSTICS deleted = ROW_COUNT;
+	IF deleted < brought THEN
+		/* A trigger may have deleted some before. */
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({m.n#::text})
+			FROM {target} AS t JOIN {map} AS m ON ({t.@}) = ({m.n#})
+			WHERE {of_map} AND m.action = 'c'
+		$query$, names) INTO wrong, example;
+		problem := 'were not deleted';
+	END IF;
+	restored := 0;
+	IF wrong = 0 AND replaced > 0 THEN
+		SELECT names || jsonb_build_object(
+				'columns', string_agg(quote_ident(c.name), ', ' ORDER BY c.position),
+				'columns_now', string_agg('t.' || quote_ident(c.name), ', ' ORDER BY c.position),
+				'columns_then', string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position))
+			INTO names
+			FROM snowflake_migrate_internal.plan_columns AS c
+				JOIN snowflake_migrate_internal.plan_tables AS p USING (run, no)
+				JOIN pg_attribute AS a ON a.attrelid = p.relation AND a.attname = c.name
+			WHERE c.run = run_ AND c.no = no_ AND NOT c.generated AND a.attidentity <> 'a' AND c.name <> ALL (p.key);
+		IF names ->> 'columns' IS NOT NULL THEN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				WITH u AS (
+					UPDATE {target} AS t
+					SET ({columns}) = ROW ({columns_then})
+					FROM {map} AS m JOIN {former} AS f ON ({f.@}) = ({m.n#})
+					WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'r'
+					RETURNING {m.n#::text} AS key,
+						ROW ({columns_now})::record OPERATOR(pg_catalog.*<>) ROW ({columns_then})::record AS differs
+				)
+				SELECT count(*), greatest({replaced} - count(*), 0) + count(*) FILTER (WHERE differs),
+					min(key) FILTER (WHERE differs)
+				FROM u
+			$query$, names || jsonb_build_object('replaced', replaced)) INTO restored, wrong, example;
+			problem := 'did not get their former values';
+		END IF;
+	END IF;
+	IF wrong > 0 THEN
+		RAISE EXCEPTION USING ERRCODE = 'data_exception',
+			MESSAGE = format('rows of table %s %s', names ->> 'table', problem),
+			DETAIL = format('%s rows%s.', wrong, ', for example ' || example),
+			HINT = 'Disable the triggers that keep or change rows, until the merge is taken back.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.take_back(bigint, int, text, bigint, bigint)
+	IS 'for snowflake_migrate.rollback(): deletes rows, or gives them their former values';
 
 /* Adds to the report which rows that a run brought have changed since, and returns a line for each table. */
 CREATE FUNCTION snowflake_migrate_internal.find_changed(run_ bigint) RETURNS text[]
@@ -675,8 +920,11 @@ BEGIN
 		WHERE s.run = run_ AND was = 'copying';
 	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
+	PERFORM snowflake_migrate_internal.refuse_needed(run_);
 	PERFORM snowflake_migrate_internal.refuse_ranks(run_);
 	PERFORM snowflake_migrate_internal.refuse_former(run_);
+	PERFORM snowflake_migrate_internal.refuse_orphans(run_, p.no)
+		FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.kind <> 'none';
 	PERFORM snowflake_migrate_internal.refuse_changes(run_);
 	IF current_setting('session_replication_role') <> 'replica'
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
@@ -711,13 +959,12 @@ DECLARE
 	run_row record;
 	plan record;
 	part record;
-	copied record;
+	locked record;
 	deleted bigint := 0;
 	restored bigint := 0;
 	started CONSTANT timestamptz := clock_timestamp();
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 	rows text;
-	changed text;
 BEGIN
 	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
@@ -742,30 +989,14 @@ BEGIN
 		UPDATE snowflake_migrate_internal.plan_sources AS s
 			SET taken_back_by = s.taken_back_by || pg_current_xact_id()
 			WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
-		changed := snowflake_migrate_internal.lock_rows(run_, no_, part.of_map);
+		locked := snowflake_migrate_internal.lock_rows(run_, no_, part.of_map);
 		IF NOT force THEN
-			PERFORM snowflake_migrate_internal.refuse_changed(run_, array_remove(ARRAY[changed], NULL));
+			PERFORM snowflake_migrate_internal.refuse_changed(run_, array_remove(ARRAY[locked.changed], NULL));
 		END IF;
 		PERFORM snowflake_migrate_internal.refuse_newer(run_, no_, part.of_map);
-		EXECUTE snowflake_migrate_internal.fill($query$
-			DELETE FROM {target} AS t USING {map} AS m WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'c'
-		$query$, names || jsonb_build_object('of_map', part.of_map));
-		GET DIAGNOSTICS deleted = ROW_COUNT;
-		SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position) AS columns,
-				string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position) AS former_columns
-			INTO copied
-			FROM snowflake_migrate_internal.plan_columns AS c
-				JOIN pg_attribute AS a ON a.attrelid = plan.relation AND a.attname = c.name
-			WHERE c.run = run_ AND c.no = no_ AND NOT c.generated AND a.attidentity <> 'a' AND c.name <> ALL (plan.key);
-		IF copied.columns IS NOT NULL AND to_regclass(names ->> 'former') IS NOT NULL THEN
-			EXECUTE snowflake_migrate_internal.fill($query$
-				UPDATE {target} AS t
-				SET ({columns}) = ROW ({former_columns})
-				FROM {map} AS m JOIN {former} AS f ON ({f.@}) = ({m.n#})
-				WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'r'
-			$query$, names || to_jsonb(copied) || jsonb_build_object('of_map', part.of_map));
-			GET DIAGNOSTICS restored = ROW_COUNT;
-		END IF;
+		PERFORM snowflake_migrate_internal.refuse_orphans(run_, no_, part.of_map) WHERE locked.replaced > 0;
+		SELECT b.deleted, b.restored INTO STRICT deleted, restored
+			FROM snowflake_migrate_internal.take_back(run_, no_, part.of_map, locked.brought, locked.replaced) AS b;
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s
 		SET rows_done = CASE
