@@ -111,6 +111,41 @@ DELETE FROM snowflake_migrate.declared_references;
 DELETE FROM snowflake_migrate.declared_no_references;
 DROP SCHEMA a, world CASCADE;
 
+-- documents: numbers at a path that is not called so, which are keys; small ones may be anything; names of members
+CREATE SCHEMA a; CREATE SCHEMA world;
+CREATE TABLE world.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE world.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kit jsonb, look jsonb, seen jsonb);
+CREATE TABLE a.items (id serial PRIMARY KEY, name text);
+CREATE TABLE a.heroes (id serial PRIMARY KEY, kit jsonb, look jsonb, seen jsonb);
+INSERT INTO a.items SELECT i, 'item ' || i FROM generate_series(1, 3000) AS i;
+INSERT INTO a.heroes (kit, look, seen)
+	SELECT jsonb_build_object('hotbar', ARRAY[i, NULL, 100 * i], 'labels', jsonb_build_object(i, 'mine'),
+							  'gold', 2000 + 500 * i, 'worn', jsonb_build_object('head', (3001 - i)::text)),
+		jsonb_build_object('hue', i), jsonb_build_object('year', 2026)
+	FROM generate_series(1, 30) AS i;
+SELECT severity, object, problem, example, advice FROM snowflake_migrate.check('{a}', 'world')
+WHERE relation = 'world.heroes' AND object IS NOT NULL ORDER BY object, problem COLLATE "C";
+SELECT snowflake_migrate.declare_no_reference('world.heroes', 'kit', path => '$.labels.keyvalue().key');
+SELECT snowflake_migrate.declare_reference('world.heroes', 'kit', 'world.items', path => '$.hotbar[*]');
+SELECT object, problem, example FROM snowflake_migrate.check('{a}', 'world') WHERE relation = 'world.heroes' AND severity = 'warning';
+SELECT snowflake_migrate.declare_no_reference('world.heroes', 'kit', path => 'lax $."worn"."head"');
+SELECT object, problem, example FROM snowflake_migrate.check('{a}', 'world') WHERE relation = 'world.heroes' AND severity = 'warning';
+-- a path with a wildcard, or without the elements of an array, leads there, too
+SELECT declared, found, snowflake_migrate_internal.path_covers(declared, found) FROM (VALUES
+	('$.worn.*', '$.worn.head'), ('$.hotbar', '$.hotbar[*]'), ('$.b[*].id', '$.b.id'), ('$.worn.*', '$.worn.a.head'),
+	('$.worn', '$.worn.head'), ('$.worn.feet', '$.worn.head'), ('$.worn.*', '$.worn.keyvalue().key'), ('$[*]', '$[*]'),
+	('$.l.keyvalue().key', '$."l".keyvalue().key'), ('$.b[*] ? (@.kind == 1).id', '$.b[*].id')) AS p (declared, found);
+-- the last word counts
+SELECT snowflake_migrate.declare_reference('world.heroes', 'kit', 'world.items', path => '$.worn.head');
+SELECT column_name, path FROM snowflake_migrate.declared_no_references;
+SELECT snowflake_migrate.declare_no_reference('world.heroes', 'kit', path => '$.worn.head');
+SELECT snowflake_migrate.declare_no_reference('world.heroes', 'kit');
+SELECT snowflake_migrate.declare_no_reference('world.heroes', 'id', path => '$.x');
+SELECT snowflake_migrate.declare_no_reference('world.heroes', 'look', path => '$.x[');
+DELETE FROM snowflake_migrate.declared_references;
+DELETE FROM snowflake_migrate.declared_no_references;
+DROP SCHEMA a, world CASCADE;
+
 --
 -- What columns are called: a key's name, with a word after it; without the word that all tables begin with; a part of their
 -- own table

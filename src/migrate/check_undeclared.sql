@@ -1,7 +1,7 @@
 /*
  * Columns that look like references and have neither a foreign key nor a declaration: by their names, by a column
- * beside them that says of which table the ids are, by their values, where the maps know the keys of the sources, and
- * by what is in the documents of the sources.
+ * beside them that says of which table the ids are, and by their values, where the maps know the keys of the sources;
+ * and places in the documents of the sources, likewise.
  *
  * A warning of them is a question: a merge does not begin while one is unanswered (declare_reference(),
  * declare_no_reference()), unless its caller says so.
@@ -251,7 +251,7 @@ AS $$
 			WHERE f.relation = t.relation AND f.column_name = c.attname))
 		AND NOT EXISTS (
 			SELECT FROM snowflake_migrate.declared_no_references AS f
-			WHERE f.relation = t.relation AND f.column_name = c.attname)
+			WHERE f.relation = t.relation AND f.column_name = c.attname AND f.path IS NULL)
 		AND NOT EXISTS (SELECT FROM foreign_key AS f WHERE f.relation = t.relation AND f.name = c.attname)
 	ORDER BY t.no, c.attnum
 $$;
@@ -293,22 +293,29 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.reference_declaration(regclass, name, text, text, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: the declaration of a reference';
 
-/* The declaration that a column is no reference. */
-CREATE FUNCTION snowflake_migrate_internal.no_reference_declaration(relation regclass, name name) RETURNS text
+/* The declaration that a column is no reference, or that a path in its documents is none. */
+CREATE FUNCTION snowflake_migrate_internal.no_reference_declaration(relation regclass, name name, path text)
+RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT format('SELECT snowflake_migrate.declare_no_reference(%L, %L);', relation, name) $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.no_reference_declaration(regclass, name)
+AS $$
+	SELECT format('SELECT snowflake_migrate.declare_no_reference(%L, %L%s);', relation, name,
+				  ', path => ' || quote_literal(nullif(path, '?')))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.no_reference_declaration(regclass, name, text)
 	IS 'for snowflake_migrate.merge()''s own use: the declaration that a column is no reference';
 
 /*
- * The paths in the documents of a column that look like those to ids, each with the member's name; of the first 1000
- * rows of a source.
+ * The paths in the documents of a column at which there may be ids, of the first 1000 rows of a source, each with the
+ * member's name and a sample of its values, as take_samples() takes it of columns.  is_called_id: the name says that
+ * there are ids, or they are the names of members; elsewhere, there must be several numbers of which each may be one.
  */
 CREATE FUNCTION snowflake_migrate_internal.document_ids(
 	relation regclass,
 	attname name,
 	OUT path text,
-	OUT name text) RETURNS SETOF record
+	OUT name text,
+	OUT is_called_id boolean,
+	OUT sample bigint[]) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
@@ -334,44 +341,87 @@ BEGIN
 				) AS n (step, name, content)
 			WHERE p.depth < 20
 		)
-		SELECT f.path, min(f.name)
+		SELECT s.path, min(s.name), bool_or(s.rank < 3),
+			array_agg(s.value) FILTER (WHERE s.from_greatest <= 10 OR s.at_random <= 20)
 		FROM (
-			SELECT 1, p.path, snowflake_migrate_internal.word(p.name)
-			FROM part AS p
-			WHERE p.name ~* 'ids?$' AND snowflake_migrate_internal.word(p.name) ~ '(^|_)ids?$'
-				AND snowflake_migrate_internal.json_id(p.content) IS NOT NULL
-			UNION ALL
-			SELECT 2, p.path || '.keyvalue().key', snowflake_migrate_internal.word(p.name)
-			FROM part AS p
-			WHERE jsonb_typeof(p.content) = 'object'
-				AND EXISTS (SELECT FROM jsonb_object_keys(p.content) AS k (name) WHERE k.name ~ '^[0-9]+$')
-		) AS f (rank, path, name)
-		GROUP BY f.path
-		ORDER BY min(f.rank), f.path COLLATE "C"
-		LIMIT 20
+			SELECT f.*,
+				row_number() OVER (PARTITION BY f.path ORDER BY f.value DESC) AS from_greatest,
+				row_number() OVER (PARTITION BY f.path ORDER BY hashint8(f.value)) AS at_random
+			FROM (
+				SELECT f.path, f.value, min(f.name) AS name, min(f.rank) AS rank
+				FROM (
+					SELECT CASE WHEN p.name ~* 'ids?$' AND w.name ~ '(^|_)ids?$' THEN 1 ELSE 3 END, p.path, w.name,
+						snowflake_migrate_internal.json_id(p.content)
+					FROM part AS p
+						CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(p.name)) AS w (name)
+					WHERE jsonb_typeof(p.content) IN ('number', 'string')
+					UNION ALL
+					SELECT 2, p.path || '.keyvalue().key', snowflake_migrate_internal.word(p.name),
+						snowflake_migrate_internal.text_id(k.name)
+					FROM part AS p
+						CROSS JOIN LATERAL jsonb_object_keys(
+							CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS k (name)
+					WHERE k.name ~ '^[0-9]+$'
+				) AS f (rank, path, name, value)
+				WHERE f.value > 0
+				GROUP BY f.path, f.value
+			) AS f
+		) AS s
+		GROUP BY s.path
+		HAVING min(s.rank) < 3 OR count(*) >= 8
+		ORDER BY min(s.rank), s.path COLLATE "C"
+		LIMIT 50
 	$query$, jsonb_build_object('column', attname, 'source', snowflake_migrate_internal.only(relation)));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.document_ids(regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids';
 
+/*
+ * Whether a path that was declared leads to what another that was found in documents does: a wildcard to whatever stands
+ * there, and with or without the elements of arrays, which a path goes through by itself.
+ */
+CREATE FUNCTION snowflake_migrate_internal.path_covers(declared text, found text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH steps AS (
+		SELECT p.of, s.kind, s.name, row_number() OVER (PARTITION BY p.of ORDER BY s.n) AS n
+		FROM (VALUES (1, declared), (2, found)) AS p (of, path)
+			CROSS JOIN LATERAL snowflake_migrate_internal.path(p.path) WITH ORDINALITY AS s (kind, name, filter, n)
+		WHERE s.kind NOT IN ('elements', 'element')
+	)
+	/* One that is longer than the other has a step that meets none. */
+	SELECT coalesce(bool_and(coalesce(d.kind = f.kind AND d.name IS NOT DISTINCT FROM f.name
+									  OR d.kind = 'wildcard_member' AND f.kind = 'member', false)), true)
+	FROM (SELECT * FROM steps AS s WHERE s.of = 1) AS d
+		FULL JOIN (SELECT * FROM steps AS s WHERE s.of = 2) AS f ON f.n = d.n
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.path_covers(text, text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a declared path leads to what another does';
+
 /* The paths to ids that the sources have in a column of documents, and that are not declared. */
 CREATE FUNCTION snowflake_migrate_internal.undeclared_paths(
 	run_ bigint,
 	relation_ regclass,
 	name_ name,
+	OUT source int,
 	OUT path text,
-	OUT member text) RETURNS SETOF record
+	OUT member text,
+	OUT is_called_id boolean,
+	OUT sample bigint[]) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	declared CONSTANT text[] := ARRAY(
-		SELECT r.path::jsonpath::text FROM snowflake_migrate.declared_references AS r
+		SELECT r.path FROM snowflake_migrate.declared_references AS r
+		WHERE r.relation = relation_ AND r.column_name = name_
+		UNION ALL
+		SELECT r.path FROM snowflake_migrate.declared_no_references AS r
 		WHERE r.relation = relation_ AND r.column_name = name_);
-	source_relation regclass;
+	of_source record;
 BEGIN
-	FOR source_relation IN
-		SELECT s.source_relation
+	FOR of_source IN
+		SELECT s.source_no, s.source_relation
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = name_
 		WHERE s.relation = relation_ AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype)
@@ -380,9 +430,11 @@ BEGIN
 	LOOP
 		/* A json document may be none that jsonb can have; it is copied all the same. */
 		BEGIN
-			RETURN QUERY SELECT d.path, d.name
-				FROM snowflake_migrate_internal.document_ids(source_relation, name_) AS d
-				WHERE d.path::jsonpath::text <> ALL (declared);
+			RETURN QUERY SELECT of_source.source_no, d.*
+				FROM snowflake_migrate_internal.document_ids(of_source.source_relation, name_) AS d
+				WHERE NOT EXISTS (
+					SELECT FROM unnest(declared) AS p (path)
+					WHERE snowflake_migrate_internal.path_covers(p.path, d.path));
 		EXCEPTION WHEN data_exception THEN
 			NULL;
 		END;
@@ -393,38 +445,58 @@ COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_paths(bigint, regclass
 	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids, and nobody said so';
 
 /*
- * What is to be asked of a column of documents: each path whose member is called like a table, or else the first that
- * looks like one to ids.
+ * What is to be asked of a column of documents: each path whose member is called like a table, or has values that are
+ * keys of one (in_documents: what value_matches() found); or else the first that looks like one to ids.  Where no name
+ * says so, small numbers may be anything.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_documents(
 	run_ bigint,
+	no_ int,
 	relation_ regclass,
 	name_ name,
-	known snowflake_migrate_internal.vocabulary) RETURNS SETOF snowflake_migrate_internal.question
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+	known snowflake_migrate_internal.vocabulary,
+	in_documents jsonb) RETURNS SETOF snowflake_migrate_internal.question
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	found record;
 	unnamed text;
-	is_named boolean := false;
+	fitting regclass[];
+	is_asked boolean := false;
 BEGIN
 	FOR found IN
-		SELECT DISTINCT u.path, n.referenced
-		FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS u
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.named_by(relation_,
-				coalesce(snowflake_migrate_internal.stem(u.member), u.member), true, known)) AS n (referenced)
-		ORDER BY u.path
+		SELECT u.path, u.is_called_id, u.is_great, n.referenced, u.member, v.total, v.relations, v.hits
+		FROM (
+				SELECT p.path, bool_or(p.is_called_id) AS is_called_id, min(p.member) AS member,
+					bool_or(999 < ANY (p.sample)) AS is_great
+				FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS p
+				GROUP BY p.path
+			) AS u
+			CROSS JOIN LATERAL (SELECT CASE WHEN u.is_called_id THEN snowflake_migrate_internal.named_by(relation_,
+				coalesce(snowflake_migrate_internal.stem(u.member), u.member), true, known) END) AS n (referenced)
+			LEFT JOIN jsonb_to_recordset(in_documents)
+					AS v (no int, name name, path text, total bigint, relations regclass[], hits bigint[])
+				ON v.no = no_ AND v.name = name_ AND v.path = u.path
+		ORDER BY NOT u.is_called_id, u.path COLLATE "C"
 	LOOP
-		IF found.referenced IS NULL THEN
+		IF found.referenced IS NOT NULL THEN
+			is_asked := true;
+			RETURN NEXT ROW ('reference', relation_, name_,
+				format('documents seem to hold ids of %s at %s', found.referenced, found.path), NULL,
+				ARRAY[found.referenced::text], NULL, found.path, 'sure', NULL)::snowflake_migrate_internal.question;
+		ELSIF cardinality(found.relations) > 0 AND (found.is_called_id OR found.is_great) THEN
+			is_asked := true;
+			fitting := snowflake_migrate_internal.likeliest(relation_, found.member, found.relations, known);
+			RETURN NEXT ROW ('reference', relation_, name_,
+				format('documents may hold ids of %s at %s: its values are keys of it', fitting[1], found.path)
+					|| coalesce(', and of ' || snowflake_migrate_internal.listed(fitting[2 :]), ''),
+				format('%s of %s values', found.hits[array_position(found.relations, fitting[1])], found.total),
+				fitting::text[], NULL, found.path, 'open', NULL)::snowflake_migrate_internal.question;
+		ELSIF found.is_called_id OR cardinality(found.relations) > 0 THEN
 			unnamed := coalesce(unnamed, found.path);
-			CONTINUE;
 		END IF;
-		is_named := true;
-		RETURN NEXT ROW ('reference', relation_, name_,
-			format('documents seem to hold ids of %s at %s', found.referenced, found.path), NULL,
-			ARRAY[found.referenced::text], NULL, found.path, 'sure', NULL)::snowflake_migrate_internal.question;
 	END LOOP;
-	IF NOT is_named AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
+	IF NOT is_asked AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
 									WHERE r.relation = relation_ AND r.column_name = name_) THEN
 		RETURN NEXT ROW ('perhaps', relation_, name_, 'may hold ids', unnamed, ARRAY['?'], NULL,
 			coalesce(unnamed, '?'), 'open', NULL)::snowflake_migrate_internal.question;
@@ -432,7 +504,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(
-	bigint, regclass, name, snowflake_migrate_internal.vocabulary)
+	bigint, int, regclass, name, snowflake_migrate_internal.vocabulary, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of documents that may hold ids';
 
 /* The kinds of ids that a column holds in the sources, as the column beside it names them. */
@@ -659,6 +731,8 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	known snowflake_migrate_internal.vocabulary;
+	in_documents CONSTANT jsonb := (
+		SELECT jsonb_agg(v) FROM snowflake_migrate_internal.value_matches(run_) AS v WHERE v.path IS NOT NULL);
 	col snowflake_migrate_internal.questioned_column;
 	referenced regclass;
 	namesake regclass;		/* its name says nothing of ids */
@@ -668,11 +742,13 @@ BEGIN
 		SELECT c.no, c.relation, c.name, c.form, c.word, c.stem, c.kind_column,
 			coalesce(v.total, 0), coalesce(v.has_others, false), v.relations, v.hits
 		FROM snowflake_migrate_internal.undeclared_columns(run_) AS c
-			LEFT JOIN snowflake_migrate_internal.value_matches(run_) AS v USING (no, name)
+			LEFT JOIN snowflake_migrate_internal.value_matches(run_) AS v
+				ON (v.no, v.name) = (c.no, c.name) AND v.path IS NULL
 	LOOP
 		IF col.form = 'document' THEN
 			RETURN QUERY SELECT q.*
-				FROM snowflake_migrate_internal.find_documents(run_, col.relation, col.name, known) AS q;
+				FROM snowflake_migrate_internal.find_documents(
+					run_, col.no, col.relation, col.name, known, in_documents) AS q;
 			CONTINUE;
 		ELSIF col.form = 'large object' THEN
 			RETURN QUERY SELECT q.*
@@ -707,7 +783,8 @@ CREATE FUNCTION snowflake_migrate_internal.question_advice(question snowflake_mi
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	none CONSTANT text := snowflake_migrate_internal.no_reference_declaration(question.relation, question.name);
+	none CONSTANT text := snowflake_migrate_internal.no_reference_declaration(
+		question.relation, question.name, question.path);
 	declarations CONSTANT text[] := ARRAY(
 		SELECT snowflake_migrate_internal.reference_declaration(
 			question.relation, question.name, r.referenced, r.condition, question.path)

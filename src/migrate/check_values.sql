@@ -52,8 +52,8 @@ DECLARE
 	known CONSTANT snowflake_migrate_internal.vocabulary := snowflake_migrate_internal.vocabulary(run_);
 	t record;
 BEGIN
-	EXECUTE snowflake_migrate_internal.fill(
-		'CREATE TABLE {sample} (no int NOT NULL, source int NOT NULL, name name NOT NULL, value bigint)', names);
+	EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {sample} '
+		'(no int NOT NULL, source int NOT NULL, name name NOT NULL, path text, value bigint)', names);
 	FOR t IN
 		SELECT s.no, s.source_no AS source, snowflake_migrate_internal.only(s.source_relation) AS source_table,
 			string_agg(quote_ident(c.name), ', ') AS columns, string_agg(v.query, ' UNION ALL ') AS values
@@ -84,6 +84,17 @@ BEGIN
 			WHERE q.value IS NULL OR q.from_greatest <= 10 OR q.at_random <= 20
 		$query$, names || to_jsonb(t));
 	END LOOP;
+	FOR t IN
+		SELECT c.no, c.relation, c.name FROM snowflake_migrate_internal.undeclared_columns(run_) AS c
+		WHERE c.form = 'document'
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			INSERT INTO {sample} (no, source, name, path, value)
+			SELECT {no}, u.source, {'column'}, u.path, v.value
+			FROM snowflake_migrate_internal.undeclared_paths({run}, {relation}, {'column'}) AS u
+				CROSS JOIN LATERAL unnest(u.sample) AS v (value)
+		$query$, names || jsonb_build_object('run', run_, 'no', t.no, 'relation', t.relation::oid, 'column', t.name));
+	END LOOP;
 	EXECUTE snowflake_migrate_internal.fill('ANALYZE {sample}', names);
 END
 $$;
@@ -91,13 +102,14 @@ COMMENT ON FUNCTION snowflake_migrate_internal.take_samples(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: takes samples of columns';
 
 /*
- * For each column with a sample: how many ids it has (total), whether there are texts beside them that are none, and
+ * For each column, or path in its documents, with a sample: how many ids it has (total), whether there are texts beside them that are none, and
  * the tables (relations) of whose keys at least nine in ten are, with how many (hits), the smallest table first.
  */
 CREATE FUNCTION snowflake_migrate_internal.value_matches(
 	run_ bigint,
 	OUT no int,
 	OUT name name,
+	OUT path text,
 	OUT total bigint,
 	OUT has_others boolean,
 	OUT relations regclass[],
@@ -110,22 +122,24 @@ BEGIN
 		RETURN;
 	END IF;
 	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT c.no, c.name, c.total, c.has_others, coalesce(f.relations, '{}'), coalesce(f.hits, '{}')
+		SELECT c.no, c.name, c.path, c.total, c.has_others, coalesce(f.relations, '{}'), coalesce(f.hits, '{}')
 		FROM (
-				SELECT s.no, s.name, count(s.value), count(*) > count(s.value) FROM {sample} AS s GROUP BY s.no, s.name
-			) AS c (no, name, total, has_others)
+				SELECT s.no, s.name, s.path, count(s.value), count(*) > count(s.value)
+				FROM {sample} AS s
+				GROUP BY s.no, s.name, s.path
+			) AS c (no, name, path, total, has_others)
 			LEFT JOIN LATERAL (
 				SELECT array_agg(t.relation ORDER BY k.reltuples, h.parent),
 					array_agg(h.hits ORDER BY k.reltuples, h.parent)
 				FROM (
-						SELECT s.no, s.name, m.no, count(*)
+						SELECT s.no, s.name, s.path, m.no, count(*)
 						FROM {sample} AS s JOIN ({keys}) AS m ON m.source = s.source AND m.o1 = s.value
-						GROUP BY s.no, s.name, m.no
-					) AS h (no, name, parent, hits)
+						GROUP BY s.no, s.name, s.path, m.no
+					) AS h (no, name, path, parent, hits)
 					JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
 					JOIN pg_class AS k
 						ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass
-				WHERE h.no = c.no AND h.name = c.name AND 10 * h.hits >= 9 * c.total
+				WHERE h.no = c.no AND h.name = c.name AND h.path IS NOT DISTINCT FROM c.path AND 10 * h.hits >= 9 * c.total
 			) AS f (relations, hits) ON true
 	$query$, jsonb_build_object(
 		'run', run_,

@@ -33,7 +33,8 @@ COMMENT ON TABLE snowflake_migrate.declared_references IS 'declared by snowflake
 CREATE TABLE snowflake_migrate.declared_no_references (
 	relation regclass NOT NULL,
 	column_name name NOT NULL,
-	PRIMARY KEY (relation, column_name)
+	path text,						-- in a document; null: the whole column
+	CONSTRAINT declared_no_references_key UNIQUE NULLS NOT DISTINCT (relation, column_name, path)
 );
 COMMENT ON TABLE snowflake_migrate.declared_no_references IS 'declared by snowflake_migrate.declare_no_reference()';
 
@@ -316,30 +317,51 @@ BEGIN
 	ON CONFLICT ON CONSTRAINT declared_references_key DO UPDATE
 		SET referenced = excluded.referenced, dangling = excluded.dangling, declared_by = excluded.declared_by;
 	DELETE FROM snowflake_migrate.declared_no_references AS n
-		WHERE (n.relation, n.column_name) = (declare_reference.relation, declare_reference.column_name);
+		WHERE (n.relation, n.column_name) = (declare_reference.relation, declare_reference.column_name)
+			AND (n.path IS NULL OR n.path = declare_reference.path::jsonpath::text);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass, text, text, text)
 	IS 'declares a reference without a foreign key';
 
-/* The column holds no ids, though it may look as if: the check has no more to ask about it. */
-CREATE FUNCTION snowflake_migrate.declare_no_reference(relation regclass, column_name name) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+/*
+ * The column holds no ids, or none at this path in its documents, though it may look as if: the check has no more to ask
+ * about it.
+ */
+CREATE FUNCTION snowflake_migrate.declare_no_reference(relation regclass, column_name name, path text DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
+DECLARE
+	/* As PostgreSQL writes it. */
+	its_path CONSTANT text := path::jsonpath::text;
 BEGIN
+	IF relation IS NULL OR column_name IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+			MESSAGE = 'only the path may be null';
+	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
-	IF EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
-			   WHERE r.relation = declare_no_reference.relation
-				AND r.column_name = declare_no_reference.column_name) THEN
+	IF path IS NOT NULL AND NOT EXISTS (
+			SELECT FROM pg_attribute AS a
+			WHERE a.attrelid = relation AND a.attname = column_name
+				AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype)) THEN
+		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+			MESSAGE = format('column "%s" of table %s cannot have a path', column_name, relation),
+			HINT = 'A path is for columns of the types jsonb and json.';
+	ELSIF EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
+				  WHERE r.relation = declare_no_reference.relation
+					AND r.column_name = declare_no_reference.column_name
+					AND (its_path IS NULL OR r.path::jsonpath::text = its_path)) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('column "%s" of table %s is declared as a reference', column_name, relation),
 			HINT = 'Delete its rows from snowflake_migrate.declared_references first.';
 	END IF;
-	INSERT INTO snowflake_migrate.declared_no_references VALUES (relation, column_name) ON CONFLICT DO NOTHING;
+	INSERT INTO snowflake_migrate.declared_no_references VALUES (relation, column_name, its_path)
+		ON CONFLICT DO NOTHING;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate.declare_no_reference(regclass, name)
+COMMENT ON FUNCTION snowflake_migrate.declare_no_reference(regclass, name, text)
 	IS 'declares that a column holds no ids';
 
 /* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */

@@ -396,10 +396,12 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_tables AS k ON k.relation = f.child AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
 		WHERE o.state IN ('copying', 'verifying', 'done', 'rolling back')
-			AND (o.merged_by_id = snowflake_migrate_internal.current_role_id()
-				 OR snowflake_migrate_internal.is_superuser(current_user)
-					AND EXISTS (SELECT FROM pg_roles AS u WHERE u.oid = o.merged_by_id AND u.rolsuper))
-			AND to_regclass(snowflake_migrate_internal.relation(k.run, 'former_' || k.no)) IS NOT NULL
+			/* Even to look for another role's table is an error. */
+			AND CASE WHEN o.merged_by_id = snowflake_migrate_internal.current_role_id()
+					OR snowflake_migrate_internal.is_superuser(current_user)
+						AND EXISTS (SELECT FROM pg_roles AS u WHERE u.oid = o.merged_by_id AND u.rolsuper)
+				THEN to_regclass(snowflake_migrate_internal.relation(k.run, 'former_' || k.no)) IS NOT NULL
+				ELSE false END
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*)
