@@ -378,8 +378,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.document_ids(regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids';
 
 /*
- * Whether a path that was declared leads to what another that was found in documents does: a wildcard to whatever stands
- * there, and with or without the elements of arrays, which a path goes through by itself.
+ * Whether a path that was declared leads to what another that was found in documents does: a wildcard to whatever
+ * stands there, and with or without the elements of arrays, which a path goes through by itself.
  */
 CREATE FUNCTION snowflake_migrate_internal.path_covers(declared text, found text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -391,8 +391,9 @@ AS $$
 		WHERE s.kind NOT IN ('elements', 'element')
 	)
 	/* One that is longer than the other has a step that meets none. */
-	SELECT coalesce(bool_and(coalesce(d.kind = f.kind AND d.name IS NOT DISTINCT FROM f.name
-									  OR d.kind = 'wildcard_member' AND f.kind = 'member', false)), true)
+	SELECT coalesce(bool_and(coalesce(
+		d.kind = f.kind AND d.name IS NOT DISTINCT FROM f.name
+		OR d.kind = 'wildcard_member' AND f.kind = 'member', false)), true)
 	FROM (SELECT * FROM steps AS s WHERE s.of = 1) AS d
 		FULL JOIN (SELECT * FROM steps AS s WHERE s.of = 2) AS f ON f.n = d.n
 $$;

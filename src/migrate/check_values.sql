@@ -102,8 +102,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.take_samples(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: takes samples of columns';
 
 /*
- * For each column, or path in its documents, with a sample: how many ids it has (total), whether there are texts beside them that are none, and
- * the tables (relations) of whose keys at least nine in ten are, with how many (hits), the smallest table first.
+ * For each column, or path in its documents, with a sample: how many ids it has (total), whether there are texts beside
+ * them that are none, and the tables (relations) of whose keys at least nine in ten are, with how many (hits), the
+ * smallest table first.
  */
 CREATE FUNCTION snowflake_migrate_internal.value_matches(
 	run_ bigint,
@@ -139,7 +140,8 @@ BEGIN
 					JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
 					JOIN pg_class AS k
 						ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass
-				WHERE h.no = c.no AND h.name = c.name AND h.path IS NOT DISTINCT FROM c.path AND 10 * h.hits >= 9 * c.total
+				WHERE h.no = c.no AND h.name = c.name AND h.path IS NOT DISTINCT FROM c.path
+					AND 10 * h.hits >= 9 * c.total
 			) AS f (relations, hits) ON true
 	$query$, jsonb_build_object(
 		'run', run_,

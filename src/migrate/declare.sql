@@ -325,8 +325,8 @@ COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass
 	IS 'declares a reference without a foreign key';
 
 /*
- * The column holds no ids, or none at this path in its documents, though it may look as if: the check has no more to ask
- * about it.
+ * The column holds no ids, or none at this path in its documents, though it may look as if: the check has no more to
+ * ask about it.
  */
 CREATE FUNCTION snowflake_migrate.declare_no_reference(relation regclass, column_name name, path text DEFAULT NULL)
 RETURNS void

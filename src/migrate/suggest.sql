@@ -367,7 +367,8 @@ AS $$
 		r.referenced, r.condition, q.path)::snowflake_migrate_internal.suggestion
 	FROM snowflake_migrate_internal.questions(run_) AS q
 		CROSS JOIN LATERAL (
-			SELECT snowflake_migrate_internal.no_reference_declaration(q.relation, q.name, q.path)) AS none (declaration)
+			SELECT snowflake_migrate_internal.no_reference_declaration(q.relation, q.name, q.path)
+		) AS none (declaration)
 		CROSS JOIN LATERAL (
 			SELECT u.* FROM unnest(q.referenced, q.conditions) WITH ORDINALITY AS u (referenced, condition, n)
 			WHERE q.kind = 'kinds' OR u.n = 1
