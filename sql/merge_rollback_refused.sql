@@ -30,13 +30,14 @@ BEGIN
 	PERFORM snowflake_migrate_internal.rollback_step(run, false);
 END $$;
 
-CREATE TABLE there.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text UNIQUE);
+CREATE EXTENSION citext;
+CREATE TABLE there.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code citext UNIQUE);
 CREATE TABLE there.players (
 	id bigint PRIMARY KEY DEFAULT snowflake_nextval(), email text NOT NULL UNIQUE, guild bigint REFERENCES there.guilds,
 	gold int, zone int4range, seen int, nick text UNIQUE, CONSTRAINT players_zone EXCLUDE USING gist (zone WITH &&));
 CREATE TABLE there.wallets (player bigint PRIMARY KEY REFERENCES there.players, coins int);
-CREATE TABLE there.bets (code text REFERENCES there.guilds (code));
-CREATE TABLE here.guilds (id serial PRIMARY KEY, code text UNIQUE);
+CREATE TABLE there.bets (code citext REFERENCES there.guilds (code));
+CREATE TABLE here.guilds (id serial PRIMARY KEY, code citext UNIQUE);
 CREATE TABLE here.players (id serial PRIMARY KEY, email text UNIQUE, guild int REFERENCES here.guilds, gold int, zone int4range, seen int, nick text);
 CREATE TABLE here.wallets (player int PRIMARY KEY REFERENCES here.players, coins int);
 INSERT INTO there.guilds VALUES (5, 'theirs');
@@ -80,7 +81,7 @@ INSERT INTO there.wallets SELECT id, 1 FROM there.players WHERE email = 'b@x';
 SELECT refused(:run), refused(:run, batch => true);
 DELETE FROM there.wallets;
 SELECT step(:run);
-INSERT INTO there.bets VALUES ('ours');
+INSERT INTO there.bets VALUES ('OURS');
 SELECT refused(:run), refused(:run, batch => true);
 DELETE FROM there.bets;
 CALL snowflake_migrate.rollback(:run);
@@ -105,6 +106,37 @@ ALTER TABLE there.players DISABLE TRIGGER keeps_former;
 CALL snowflake_migrate.rollback(:run);
 SELECT count(*) AS rows, bool_and(p = b) AS as_before FROM there.players AS p FULL JOIN before AS b USING (id);
 
+-- columns that were added since, one with a foreign key, and one whose type is another now; one that was dropped
+CALL snowflake_migrate.merge('{here}', 'there', '{689}') \gset
+ALTER TABLE there.players ADD clan bigint REFERENCES there.guilds, ADD area int4range,
+	ADD CONSTRAINT players_area EXCLUDE USING gist (area WITH &&), ALTER nick TYPE varchar, DROP seen;
+UPDATE there.guilds SET code = 'Ours' WHERE code = 'ours';
+SELECT refused(:run);
+CALL snowflake_migrate.rollback(:run, force => true);
+SELECT p.id, p.email, p.guild, p.gold, p.zone, p.nick FROM there.players AS p;
+ALTER TABLE there.players DROP area, DROP clan, ALTER nick TYPE text, ADD seen int;
+UPDATE there.players SET seen = 1;
+DROP TABLE before;
+CREATE TABLE before AS SELECT * FROM there.players;
+
+-- a declared reference of a row that was replaced, to one of another table that is taken back before
+CREATE TABLE there.pets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), owner bigint REFERENCES there.players, name text);
+CREATE TABLE here.pets (id serial PRIMARY KEY, owner int REFERENCES here.players, name text);
+ALTER TABLE there.players ADD pet bigint; ALTER TABLE here.players ADD pet int;
+INSERT INTO here.pets (owner, name) VALUES (1, 'rex');
+UPDATE here.players SET pet = 1 WHERE id = 1;
+SELECT snowflake_migrate.declare_reference('there.players', 'pet', 'there.pets');
+CALL snowflake_migrate.merge('{here}', 'there', '{675}') \gset
+SELECT p.email, e.name FROM there.players AS p JOIN there.pets AS e ON e.id = p.pet;
+CALL snowflake_migrate.rollback(:run);
+SELECT id, email, pet FROM there.players;
+SELECT count(*) FROM there.pets;
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 'there.players'::regclass;
+DROP TABLE there.pets, here.pets;
+ALTER TABLE there.players DROP pet; ALTER TABLE here.players DROP pet;
+DROP TABLE before;
+CREATE TABLE before AS SELECT * FROM there.players;
+
 -- another merge has replaced a row that refers to one of this: that one goes first
 CALL snowflake_migrate.merge('{here}', 'there', '{685}') \gset
 CREATE SCHEMA third;
@@ -128,7 +160,7 @@ SELECT snowflake_migrate.declare_policy('there.heroes', 'heroes_name_key', 'suff
 CALL snowflake_migrate.merge('{here}', 'there', '{683}') \gset
 SELECT column_name, old_value, new_value FROM snowflake_migrate.records
 	WHERE run = :run AND relation = 'there.heroes' ORDER BY column_name COLLATE "C";
-ALTER TABLE there.bets DROP CONSTRAINT bets_code_fkey, ADD FOREIGN KEY (code) REFERENCES there.heroes (name);
+ALTER TABLE there.bets DROP CONSTRAINT bets_code_fkey, ALTER code TYPE text, ADD FOREIGN KEY (code) REFERENCES there.heroes (name);
 INSERT INTO there.bets VALUES ('bob.there');
 SELECT refused(:run);
 DELETE FROM there.bets;
@@ -144,6 +176,12 @@ SELECT snowflake_migrate.declare_policy('there.ladder', 'ladder_rank_key', 'rera
 CALL snowflake_migrate.merge('{here}', 'there', '{684}') \gset
 DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'there.ladder'::regclass;
 SELECT refused(:run);
+INSERT INTO there.ladder VALUES (20, 50, 0);
+SELECT refused(:run);
+-- a unique index of some rows says nothing of the others
+DELETE FROM there.ladder WHERE id = 20;
+ALTER TABLE there.ladder DROP CONSTRAINT ladder_rank_key;
+CREATE UNIQUE INDEX ladder_rank_key ON there.ladder (rank) WHERE rating > 0;
 INSERT INTO there.ladder VALUES (20, 50, 0);
 SELECT refused(:run);
 DELETE FROM there.ladder WHERE id = 20;
@@ -180,3 +218,4 @@ DELETE FROM snowflake_migrate.declared_policies WHERE relation IN ('there.player
 DROP SCHEMA there, here, third CASCADE;
 DROP TABLE before;
 DROP FUNCTION refused, step;
+DROP EXTENSION citext;

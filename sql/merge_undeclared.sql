@@ -120,7 +120,7 @@ CREATE TABLE a.heroes (id serial PRIMARY KEY, kit jsonb, look jsonb, seen jsonb)
 INSERT INTO a.items SELECT i, 'item ' || i FROM generate_series(1, 3000) AS i;
 INSERT INTO a.heroes (kit, look, seen)
 	SELECT jsonb_build_object('hotbar', ARRAY[i, NULL, 100 * i], 'labels', jsonb_build_object(i, 'mine'),
-							  'gold', 2000 + 500 * i, 'worn', jsonb_build_object('head', (3001 - i)::text)),
+							  'gold', 2000 + 500 * i, 'note', CASE WHEN i > 1 THEN (1000 + i)::text ELSE 'none yet' END, 'worn', jsonb_build_object('head', (3001 - i)::text)),
 		jsonb_build_object('hue', i), jsonb_build_object('year', 2026)
 	FROM generate_series(1, 30) AS i;
 SELECT severity, object, problem, example, advice FROM snowflake_migrate.check('{a}', 'world')
@@ -134,7 +134,7 @@ SELECT object, problem, example FROM snowflake_migrate.check('{a}', 'world') WHE
 SELECT declared, found, snowflake_migrate_internal.path_covers(declared, found) FROM (VALUES
 	('$.worn.*', '$.worn.head'), ('$.hotbar', '$.hotbar[*]'), ('$.b[*].id', '$.b.id'), ('$.worn.*', '$.worn.a.head'),
 	('$.worn', '$.worn.head'), ('$.worn.feet', '$.worn.head'), ('$.worn.*', '$.worn.keyvalue().key'), ('$[*]', '$[*]'),
-	('$.l.keyvalue().key', '$."l".keyvalue().key'), ('$.b[*] ? (@.kind == 1).id', '$.b[*].id')) AS p (declared, found);
+	('$.l.keyvalue().key', '$."l".keyvalue().key'), ('$.pair[0]', '$.pair[*]'), ('$.b[*] ? (@.kind == 1).id', '$.b[*].id')) AS p (declared, found);
 -- the last word counts
 SELECT snowflake_migrate.declare_reference('world.heroes', 'kit', 'world.items', path => '$.worn.head');
 SELECT column_name, path FROM snowflake_migrate.declared_no_references;
@@ -142,6 +142,7 @@ SELECT snowflake_migrate.declare_no_reference('world.heroes', 'kit', path => '$.
 SELECT snowflake_migrate.declare_no_reference('world.heroes', 'kit');
 SELECT snowflake_migrate.declare_no_reference('world.heroes', 'id', path => '$.x');
 SELECT snowflake_migrate.declare_no_reference('world.heroes', 'look', path => '$.x[');
+SELECT snowflake_migrate.declare_no_reference('world.heroes', 'look', path => '$.**.x');
 DELETE FROM snowflake_migrate.declared_references;
 DELETE FROM snowflake_migrate.declared_no_references;
 DROP SCHEMA a, world CASCADE;

@@ -307,7 +307,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.no_reference_declaration(regclass
 /*
  * The paths in the documents of a column at which there may be ids, of the first 1000 rows of a source, each with the
  * member's name and a sample of its values, as take_samples() takes it of columns.  is_called_id: the name says that
- * there are ids, or they are the names of members; elsewhere, there must be several numbers of which each may be one.
+ * there are ids, or they are the names of members; elsewhere, there must be several values, and each may be one.
  */
 CREATE FUNCTION snowflake_migrate_internal.document_ids(
 	relation regclass,
@@ -341,35 +341,40 @@ BEGIN
 				) AS n (step, name, content)
 			WHERE p.depth < 20
 		)
-		SELECT s.path, min(s.name), bool_or(s.rank < 3),
-			array_agg(s.value) FILTER (WHERE s.from_greatest <= 10 OR s.at_random <= 20)
+		/* What is asked of each value is asked once, and of each name. */
+		SELECT q.path, n.word, q.is_name OR n.is_id, q.sample
 		FROM (
-			SELECT f.*,
-				row_number() OVER (PARTITION BY f.path ORDER BY f.value DESC) AS from_greatest,
-				row_number() OVER (PARTITION BY f.path ORDER BY hashint8(f.value)) AS at_random
-			FROM (
-				SELECT f.path, f.value, min(f.name) AS name, min(f.rank) AS rank
+				SELECT s.path, min(s.name), s.is_name, count(s.value), bool_or(s.value IS NULL),
+					array_agg(s.value) FILTER (WHERE s.value > 0 AND (s.from_greatest <= 10 OR s.at_random <= 20))
 				FROM (
-					SELECT CASE WHEN p.name ~* 'ids?$' AND w.name ~ '(^|_)ids?$' THEN 1 ELSE 3 END, p.path, w.name,
-						snowflake_migrate_internal.json_id(p.content)
-					FROM part AS p
-						CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(p.name)) AS w (name)
-					WHERE jsonb_typeof(p.content) IN ('number', 'string')
-					UNION ALL
-					SELECT 2, p.path || '.keyvalue().key', snowflake_migrate_internal.word(p.name),
-						snowflake_migrate_internal.text_id(k.name)
-					FROM part AS p
-						CROSS JOIN LATERAL jsonb_object_keys(
-							CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS k (name)
-					WHERE k.name ~ '^[0-9]+$'
-				) AS f (rank, path, name, value)
-				WHERE f.value > 0
-				GROUP BY f.path, f.value
-			) AS f
-		) AS s
-		GROUP BY s.path
-		HAVING min(s.rank) < 3 OR count(*) >= 8
-		ORDER BY min(s.rank), s.path COLLATE "C"
+					SELECT v.*,
+						row_number() OVER (PARTITION BY v.path ORDER BY v.value DESC NULLS LAST) AS from_greatest,
+						row_number() OVER (PARTITION BY v.path ORDER BY hashint8(v.value)) AS at_random
+					FROM (
+						SELECT DISTINCT f.path, f.is_name, f.name,
+							CASE WHEN f.value ~ '^[1-9][0-9]*$'
+								THEN snowflake_migrate_internal.text_id(f.value) END
+						FROM (
+							SELECT DISTINCT p.path, false, p.name, left(p.content #>> '{}', 20)
+							FROM part AS p
+							WHERE jsonb_typeof(p.content) IN ('number', 'string')
+							UNION ALL
+							SELECT DISTINCT p.path || '.keyvalue().key', true, p.name, k.name
+							FROM part AS p
+								CROSS JOIN LATERAL jsonb_object_keys(
+									CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS k (name)
+							WHERE k.name ~ '^[0-9]+$'
+						) AS f (path, is_name, name, value)
+						/* As a rule, those of nothing. */
+						WHERE f.value NOT IN ('', '0', '-1')
+					) AS v (path, is_name, name, value)
+				) AS s
+				GROUP BY s.path, s.is_name
+			) AS q (path, name, is_name, total, has_others, sample)
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(q.name)) AS w (word)
+			CROSS JOIN LATERAL (SELECT w.word, q.name ~* 'ids?$' AND w.word ~ '(^|_)ids?$') AS n (word, is_id)
+		WHERE q.total > 0 AND (q.is_name OR n.is_id OR q.total >= 8 AND NOT q.has_others)
+		ORDER BY n.is_id DESC, q.is_name DESC, q.path COLLATE "C"
 		LIMIT 50
 	$query$, jsonb_build_object('column', attname, 'source', snowflake_migrate_internal.only(relation)));
 END
@@ -378,8 +383,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.document_ids(regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids';
 
 /*
- * Whether a path that was declared leads to what another that was found in documents does: a wildcard to whatever
- * stands there, and with or without the elements of arrays, which a path goes through by itself.
+ * Whether a path that was declared leads to all that another leads to that was found in documents: a wildcard leads to
+ * whatever stands there, and a path goes through the elements of arrays by itself.  Who declared one with a filter has
+ * thought of what else is there, as with the condition of a column.
  */
 CREATE FUNCTION snowflake_migrate_internal.path_covers(declared text, found text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -388,7 +394,7 @@ AS $$
 		SELECT p.of, s.kind, s.name, row_number() OVER (PARTITION BY p.of ORDER BY s.n) AS n
 		FROM (VALUES (1, declared), (2, found)) AS p (of, path)
 			CROSS JOIN LATERAL snowflake_migrate_internal.path(p.path) WITH ORDINALITY AS s (kind, name, filter, n)
-		WHERE s.kind NOT IN ('elements', 'element')
+		WHERE s.kind <> 'elements'
 	)
 	/* One that is longer than the other has a step that meets none. */
 	SELECT coalesce(bool_and(coalesce(
@@ -447,7 +453,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_paths(bigint, regclass
 
 /*
  * What is to be asked of a column of documents: each path whose member is called like a table, or has values that are
- * keys of one (in_documents: what value_matches() found); or else the first that looks like one to ids.  Where no name
+ * keys of one (matches: what value_matches() found); or else the first that looks like one to ids.  Where no name
  * says so, small numbers may be anything.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_documents(
@@ -456,7 +462,7 @@ CREATE FUNCTION snowflake_migrate_internal.find_documents(
 	relation_ regclass,
 	name_ name,
 	known snowflake_migrate_internal.vocabulary,
-	in_documents jsonb) RETURNS SETOF snowflake_migrate_internal.question
+	matches jsonb) RETURNS SETOF snowflake_migrate_internal.question
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -475,7 +481,7 @@ BEGIN
 			) AS u
 			CROSS JOIN LATERAL (SELECT CASE WHEN u.is_called_id THEN snowflake_migrate_internal.named_by(relation_,
 				coalesce(snowflake_migrate_internal.stem(u.member), u.member), true, known) END) AS n (referenced)
-			LEFT JOIN jsonb_to_recordset(in_documents)
+			LEFT JOIN jsonb_to_recordset(matches)
 					AS v (no int, name name, path text, total bigint, relations regclass[], hits bigint[])
 				ON v.no = no_ AND v.name = name_ AND v.path = u.path
 		ORDER BY NOT u.is_called_id, u.path COLLATE "C"
@@ -732,8 +738,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 DECLARE
 	known snowflake_migrate_internal.vocabulary;
-	in_documents CONSTANT jsonb := (
-		SELECT jsonb_agg(v) FROM snowflake_migrate_internal.value_matches(run_) AS v WHERE v.path IS NOT NULL);
+	matches CONSTANT jsonb := (SELECT jsonb_agg(v) FROM snowflake_migrate_internal.value_matches(run_) AS v);
 	col snowflake_migrate_internal.questioned_column;
 	referenced regclass;
 	namesake regclass;		/* its name says nothing of ids */
@@ -743,13 +748,14 @@ BEGIN
 		SELECT c.no, c.relation, c.name, c.form, c.word, c.stem, c.kind_column,
 			coalesce(v.total, 0), coalesce(v.has_others, false), v.relations, v.hits
 		FROM snowflake_migrate_internal.undeclared_columns(run_) AS c
-			LEFT JOIN snowflake_migrate_internal.value_matches(run_) AS v
-				ON (v.no, v.name) = (c.no, c.name) AND v.path IS NULL
+			LEFT JOIN jsonb_to_recordset(matches) AS v (no int, name name, path text, total bigint, has_others boolean,
+					relations regclass[], hits bigint[])
+				ON v.no = c.no AND v.name = c.name AND v.path IS NULL
 	LOOP
 		IF col.form = 'document' THEN
 			RETURN QUERY SELECT q.*
 				FROM snowflake_migrate_internal.find_documents(
-					run_, col.no, col.relation, col.name, known, in_documents) AS q;
+					run_, col.no, col.relation, col.name, known, matches) AS q;
 			CONTINUE;
 		ELSIF col.form = 'large object' THEN
 			RETURN QUERY SELECT q.*

@@ -123,26 +123,24 @@ BEGIN
 		RETURN;
 	END IF;
 	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT c.no, c.name, c.path, c.total, c.has_others, coalesce(f.relations, '{}'), coalesce(f.hits, '{}')
+		SELECT c.no, c.name, nullif(c.path, ''), c.total, c.has_others,
+			coalesce(array_agg(t.relation ORDER BY k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}'),
+			coalesce(array_agg(h.hits ORDER BY k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}')
 		FROM (
-				SELECT s.no, s.name, s.path, count(s.value), count(*) > count(s.value)
+				SELECT s.no, s.name, coalesce(s.path, ''), count(s.value), count(*) > count(s.value)
 				FROM {sample} AS s
-				GROUP BY s.no, s.name, s.path
+				GROUP BY 1, 2, 3
 			) AS c (no, name, path, total, has_others)
-			LEFT JOIN LATERAL (
-				SELECT array_agg(t.relation ORDER BY k.reltuples, h.parent),
-					array_agg(h.hits ORDER BY k.reltuples, h.parent)
-				FROM (
-						SELECT s.no, s.name, s.path, m.no, count(*)
-						FROM {sample} AS s JOIN ({keys}) AS m ON m.source = s.source AND m.o1 = s.value
-						GROUP BY s.no, s.name, s.path, m.no
-					) AS h (no, name, path, parent, hits)
-					JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
-					JOIN pg_class AS k
-						ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass
-				WHERE h.no = c.no AND h.name = c.name AND h.path IS NOT DISTINCT FROM c.path
-					AND 10 * h.hits >= 9 * c.total
-			) AS f (relations, hits) ON true
+			LEFT JOIN (
+				SELECT s.no, s.name, coalesce(s.path, ''), m.no, count(*)
+				FROM {sample} AS s JOIN ({keys}) AS m ON m.source = s.source AND m.o1 = s.value
+				GROUP BY 1, 2, 3, 4
+			) AS h (no, name, path, parent, hits)
+				ON h.no = c.no AND h.name = c.name AND h.path = c.path AND 10 * h.hits >= 9 * c.total
+			LEFT JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
+			LEFT JOIN pg_class AS k
+				ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass
+		GROUP BY c.no, c.name, c.path, c.total, c.has_others
 	$query$, jsonb_build_object(
 		'run', run_,
 		'sample', snowflake_migrate_internal.relation(run_, 'sample'),

@@ -342,6 +342,7 @@ BEGIN
 			MESSAGE = 'only the path may be null';
 	END IF;
 	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
+	PERFORM FROM snowflake_migrate_internal.path(path);
 	IF path IS NOT NULL AND NOT EXISTS (
 			SELECT FROM pg_attribute AS a
 			WHERE a.attrelid = relation AND a.attname = column_name
@@ -354,7 +355,10 @@ BEGIN
 					AND r.column_name = declare_no_reference.column_name
 					AND (its_path IS NULL OR r.path::jsonpath::text = its_path)) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = format('column "%s" of table %s is declared as a reference', column_name, relation),
+			MESSAGE = CASE WHEN path IS NULL
+				THEN format('column "%s" of table %s is declared as a reference', column_name, relation)
+				ELSE format('path %s in column "%s" of table %s is declared as a reference', path, column_name,
+							relation) END,
 			HINT = 'Delete its rows from snowflake_migrate.declared_references first.';
 	END IF;
 	INSERT INTO snowflake_migrate.declared_no_references VALUES (relation, column_name, its_path)

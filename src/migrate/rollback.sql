@@ -8,8 +8,8 @@
  * key, the run's rows are those that have one of these, and refer to a row that the run brought.
  *
  * rollback_start() refuses what would lose something: newer references, rows that changed, ranks and values that were
- * given away since, rows of tables without a key that refer to nothing.  Where it goes on, it does so for what is left
- * (left_of_map).
+ * given away since, rows that come back and refer to nothing, rows of tables without a key that refer to nothing.
+ * Where it goes on, it does so for what is left (left_of_map).
  */
 
 /*
@@ -58,9 +58,11 @@ AS $$
 				JOIN {change} AS v ON v."merge source" = 0 AND ({t.@}) = ({v."merge o#"})
 				CROSS JOIN LATERAL (SELECT {before}) AS f ({columns})
 		$query$, snowflake_migrate_internal.target_change_names(run_, no_) || jsonb_build_object(
-			'others', (SELECT string_agg(format('t.%I', k.name), ', ' ORDER BY k.position)
-					   FROM snowflake_migrate_internal.plan_columns AS k
-					   WHERE k.run = run_ AND k.no = no_ AND NOT k.in_target AND NOT k.generated))))
+			'others', (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum)
+					   FROM snowflake_migrate_internal.columns_of(p.relation) AS a
+					   WHERE a.attgenerated = '' AND NOT EXISTS (
+							SELECT FROM snowflake_migrate_internal.plan_columns AS k
+							WHERE k.run = run_ AND k.no = no_ AND k.name = a.attname AND k.in_target)))))
 	FROM snowflake_migrate_internal.plan_tables AS p
 	WHERE p.run = run_ AND p.no = no_
 $$;
@@ -68,12 +70,34 @@ COMMENT ON FUNCTION snowflake_migrate_internal.target_rows_before(bigint, int)
 	IS 'for snowflake_migrate.rollback(): the rows of the target that changed, as they were';
 
 /*
+ * A query for the target's rows that a run has replaced, as they will be when they come back: what a column was is not
+ * known of one that was added since.  Null: there are none.
+ */
+CREATE FUNCTION snowflake_migrate_internal.former_rows(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.fill(
+		'SELECT {columns} FROM {former} AS f JOIN {target} AS t ON ({t.@}) = ({f.@})',
+		n.names || jsonb_build_object('columns', (
+			SELECT string_agg(format(CASE WHEN o.attname IS NULL THEN 't.%I' ELSE 'f.%I' END, a.attname), ', '
+							  ORDER BY a.attnum)
+			FROM pg_attribute AS a
+				LEFT JOIN pg_attribute AS o ON o.attrelid = f.oid AND o.attname = a.attname AND NOT o.attisdropped
+			WHERE a.attrelid = (n.names ->> 'oid')::oid AND a.attnum > 0 AND NOT a.attisdropped)))
+	FROM (SELECT snowflake_migrate_internal.names(run_, no_)) AS n (names)
+		CROSS JOIN LATERAL (SELECT to_regclass(n.names ->> 'former')::oid) AS f (oid)
+	WHERE f.oid IS NOT NULL
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.former_rows(bigint, int)
+	IS 'for snowflake_migrate.rollback(): the rows of the target that were replaced, as they come back';
+
+/*
  * The foreign keys, of whatever table, that lead to the tables of a run: which table refers (child), and how (refers,
  * what follows FROM {child} AS x in a query for its rows that refer to a row that the run brought).
  *
  * To any such row that is left; or to one of the entries of one map (parent_no) for which a condition holds (of_map).
- * By the key, its row may be gone by now.  One that leads elsewhere than to the key may also lead to a value that a row
- * of the target has only as long as it has not its former ones.
+ * Then, a foreign key to the key is compared with the map, since the row may be deleted by now.  One to other columns
+ * may also hold a value that the rollback takes away from a row of the target.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to_run(
 	run_ bigint,
@@ -84,7 +108,8 @@ CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to_run(
 	OUT refers text) RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass, f.conname,
+	SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass,
+		f.conname || CASE WHEN w.before IS NULL THEN '' ELSE ' (values that do not stay)' END,
 		snowflake_migrate_internal.fill(w.refers, n.names || to_jsonb(v) || jsonb_build_object('before', w.before))
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
@@ -93,11 +118,17 @@ AS $$
 			SELECT array_agg(b.attname) <@ t.key AS by_key
 			FROM pg_attribute AS b WHERE b.attrelid = f.confrelid AND b.attnum = ANY (f.confkey)) AS i
 		CROSS JOIN LATERAL (
-			SELECT string_agg(format('x.%I', a.attname), ', ' ORDER BY k.n) AS child_values,
-				string_agg(format('p.%I', b.attname), ', ' ORDER BY k.n) AS parent_values,
-				string_agg(format('b.%I', b.attname), ', ' ORDER BY k.n) AS values_before,
-				string_agg('m.n' || array_position(t.key, b.attname), ', ' ORDER BY k.n) AS entry_values
-			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
+			SELECT string_agg(snowflake_migrate_internal.compared(
+					k.operator, format('p.%I', b.attname), format('x.%I', a.attname)), ' AND '
+					ORDER BY k.n) AS of_parent,
+				string_agg(snowflake_migrate_internal.compared(
+					k.operator, 'm.n' || array_position(t.key, b.attname), format('x.%I', a.attname)), ' AND '
+					ORDER BY k.n) AS of_entry,
+				string_agg(snowflake_migrate_internal.compared(
+					k.parent_operator, format('p.%I', b.attname), format('b.%I', b.attname)), ' AND '
+					ORDER BY k.n) AS stays
+			FROM unnest(f.conkey, f.confkey, f.conpfeqop, f.conppeqop)
+					WITH ORDINALITY AS k (attnum, parent_attnum, operator, parent_operator, n)
 				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
 				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum) AS v
 		CROSS JOIN LATERAL (
@@ -105,26 +136,28 @@ AS $$
 				'of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, t.no))) AS names) AS n
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN parent_no IS NULL OR NOT i.by_key THEN $query$
-					JOIN {target} AS p ON ({parent_values}) = ({child_values})
+					JOIN {target} AS p ON {of_parent}
 					JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({m.n#}) = ({p.@})
 				$query$ ELSE $query$
-					JOIN {map} AS m ON m.action = 'c' AND {of_map} AND ({entry_values}) = ({child_values})
+					JOIN {map} AS m ON m.action = 'c' AND {of_map} AND {of_entry}
 				$query$ END, NULL
 			UNION ALL
 			SELECT $query$
-					JOIN {target} AS p ON ({parent_values}) = ({child_values})
-					JOIN ({before}) AS b ON ({b.@}) = ({p.@}) AND ({values_before}) IS DISTINCT FROM ({parent_values})
+					JOIN {target} AS p ON {of_parent}
+					JOIN ({before}) AS b ON ({b.@}) = ({p.@}) AND ({stays}) IS NOT TRUE
 				$query$, o.before
-			FROM (VALUES
-					(CASE WHEN to_regclass(n.names ->> 'former') IS NOT NULL
-						THEN snowflake_migrate_internal.fill($query$
-							SELECT o.* FROM {former} AS o
+			FROM (
+					SELECT snowflake_migrate_internal.fill($query$
+							SELECT o.* FROM ({former_rows}) AS o
 							WHERE EXISTS (
 								SELECT FROM {map} AS m WHERE m.action = 'r' AND {of_map} AND ({m.n#}) = ({o.@}))
-						$query$, n.names) END),
-					(snowflake_migrate_internal.target_rows_before(run_, t.no))
+						$query$, n.names || jsonb_build_object('former_rows', f.rows))
+					FROM (SELECT snowflake_migrate_internal.former_rows(run_, t.no)) AS f (rows)
+					WHERE f.rows IS NOT NULL AND NOT i.by_key
+					UNION ALL
+					SELECT snowflake_migrate_internal.target_rows_before(run_, t.no) WHERE NOT i.by_key
 				) AS o (before)
-			WHERE NOT i.by_key AND o.before IS NOT NULL
+			WHERE o.before IS NOT NULL
 		) AS w (refers, before)
 	WHERE t.run = run_ AND t.kind <> 'none' AND (parent_no IS NULL OR t.no = parent_no)
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
@@ -182,12 +215,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.declared_references_to_run(bigint
 
 /*
  * The names in a query for the rows x of a table that are not of the run: child, how an example of them is shown, and
- * the condition is_newer.
- *
- * A row that took a source's values is of the run; but in a batch (parent_no), only within a cycle.  Elsewhere it has
- * its former values again before the rows are deleted that it referred to.
+ * the condition is_newer.  A row that took a source's values is of the run until it has its former ones again.
  */
-CREATE FUNCTION snowflake_migrate_internal.newer_names(run_ bigint, parent_no int, child_ regclass) RETURNS jsonb
+CREATE FUNCTION snowflake_migrate_internal.newer_names(run_ bigint, child_ regclass) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT jsonb_build_object(
@@ -195,18 +225,16 @@ AS $$
 		'example', CASE WHEN k.key <> '{}' THEN snowflake_migrate_internal.key_text('x.@', k.key)
 			ELSE 'ROW (x.*)::text' END,
 		'is_newer', CASE WHEN k.kind <> 'none' THEN snowflake_migrate_internal.fill($query$
-				NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN {actions} AND {left} AND ({m.n#}) = ({x.@}))
+				NOT EXISTS (SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND {left} AND ({m.n#}) = ({x.@}))
 			$query$, snowflake_migrate_internal.names(run_, k.no) || jsonb_build_object(
 				/* What was taken back may have been written again. */
-				'left', snowflake_migrate_internal.left_of_map(run_, k.no),
-				'actions', CASE WHEN parent_no IS NULL OR p.cyclic THEN '(''c'', ''r'')' ELSE '(''c'')' END))
+				'left', snowflake_migrate_internal.left_of_map(run_, k.no)))
 			WHEN k.no IS NULL THEN 'true'
 			ELSE format('x.xmin <> ALL (%L::xid[])', snowflake_migrate_internal.run_transactions(run_)) END)
 	FROM (SELECT) AS one
 		LEFT JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.relation = child_
-		LEFT JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = parent_no
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.newer_names(bigint, int, regclass)
+COMMENT ON FUNCTION snowflake_migrate_internal.newer_names(bigint, regclass)
 	IS 'for snowflake_migrate.rollback(): the names in the queries for rows that are not of a run';
 
 /* A query for the rows that a run brought into a table without a key, as (tableoid, ctid); null: nothing tells them. */
@@ -215,7 +243,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT string_agg(snowflake_migrate_internal.fill(
 			'SELECT x.tableoid, x.ctid FROM {child} AS x {refers} WHERE NOT ({is_newer})',
-			snowflake_migrate_internal.newer_names(run_, NULL, t.relation) || jsonb_build_object('refers', f.refers)),
+			snowflake_migrate_internal.newer_names(run_, t.relation) || jsonb_build_object('refers', f.refers)),
 		' UNION ')
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN (
@@ -310,7 +338,7 @@ BEGIN
 					WHERE {is_newer}
 				) AS z
 			) AS y
-		$query$, snowflake_migrate_internal.newer_names(run_, parent_no, ref.child)
+		$query$, snowflake_migrate_internal.newer_names(run_, ref.child)
 			|| jsonb_build_object('refers', ref.refers)) INTO count, example;
 		IF count > 0 THEN
 			relation := ref.child;
@@ -375,7 +403,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
 
 /*
  * Raises an error where rows that another merge has replaced refer to rows of a run: when that one is taken back, they
- * come back, and would dangle.  What another role's merge has replaced cannot be read; it will be refused to come back.
+ * come back, and would dangle.  What cannot be read, or may not be what that merge made, is not looked at: it will be
+ * refused to come back.
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_needed(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -396,18 +425,19 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_tables AS k ON k.relation = f.child AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
 		WHERE o.state IN ('copying', 'verifying', 'done', 'rolling back')
-			/* Even to look for another role's table is an error. */
-			AND CASE WHEN o.merged_by_id = snowflake_migrate_internal.current_role_id()
-					OR snowflake_migrate_internal.is_superuser(current_user)
-						AND EXISTS (SELECT FROM pg_roles AS u WHERE u.oid = o.merged_by_id AND u.rolsuper)
-				THEN to_regclass(snowflake_migrate_internal.relation(k.run, 'former_' || k.no)) IS NOT NULL
-				ELSE false END
+			AND (SELECT count(*) = 2
+				 FROM pg_namespace AS s
+					JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
+					JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
+				 WHERE s.nspname = 'snowflake_merge_' || k.run AND c.relname IN ('former_' || k.no, 'map_' || k.no)
+					AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*)
-			FROM {former} AS x {refers}
+			FROM ({former_rows}) AS x {refers}
 			WHERE EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND {left} AND ({m.n#}) = ({x.@}))
 		$query$, snowflake_migrate_internal.names(ref.other, ref.other_no) || jsonb_build_object('refers', ref.refers,
+			'former_rows', snowflake_migrate_internal.former_rows(ref.other, ref.other_no),
 			'left', snowflake_migrate_internal.left_of_map(ref.other, ref.other_no))) INTO n;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
@@ -487,8 +517,14 @@ BEGIN
 		INTO problems
 		FROM snowflake_migrate_internal.plan_tables AS p
 			JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
+			/* After a dump and restore, others may be at its place. */
 			JOIN pg_attribute AS a ON a.attrelid = p.relation AND a.attnum = c.position AND NOT a.attisdropped
-		WHERE p.run = run_ AND a.attname <> c.name
+		WHERE p.run = run_ AND NOT EXISTS (
+				SELECT FROM snowflake_migrate_internal.columns_of(p.relation) AS o WHERE o.attname = c.name)
+			AND NOT EXISTS (
+				SELECT FROM snowflake_migrate_internal.plan_columns AS k
+				WHERE (k.run, k.no, k.name) = (run_, p.no, a.attname))
+			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -566,7 +602,7 @@ BEGIN
 		place := array_position(t.expressions, '(' || quote_ident(t.ranked) || ')');
 		EXECUTE snowflake_migrate_internal.fill($query$
 			WITH q AS (
-				SELECT {@ AS t#}, {values} FROM {target} AS {"name"}
+				SELECT {@ AS t#}, {values} FROM {target} AS {"name"} WHERE {indexed}
 			)
 			SELECT count(*), min({t.t#::text})
 			FROM {rank} AS r
@@ -626,9 +662,10 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_te
 AS $$
 	SELECT snowflake_migrate_internal.refuse_taken(c.names || jsonb_build_object(
 			'rows', snowflake_migrate_internal.fill($query$
-					(SELECT f.* FROM {former} AS f WHERE EXISTS (
+					(SELECT f.* FROM ({former_rows}) AS f WHERE EXISTS (
 						SELECT FROM {map} AS m WHERE m.action = 'r' AND {left} AND ({m.n#}) = ({f.@})))
-				$query$, c.names || jsonb_build_object('left', snowflake_migrate_internal.left_of_map(run_, p.no))),
+				$query$, c.names || jsonb_build_object('left', snowflake_migrate_internal.left_of_map(run_, p.no),
+					'former_rows', snowflake_migrate_internal.former_rows(run_, p.no))),
 			'and_newer', '', 'come_back', 'rows'))
 	FROM snowflake_migrate_internal.plan_tables AS p
 		CROSS JOIN LATERAL snowflake_migrate_internal.constraints_back(run_, p.no) AS u
@@ -651,13 +688,14 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_)
-		|| jsonb_build_object('of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, no_)));
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, no_)),
+		'former_rows', snowflake_migrate_internal.former_rows(run_, no_));
 	fk record;
 	n bigint;
 	example text;
 BEGIN
-	IF to_regclass(names ->> 'former') IS NULL THEN
+	IF names ->> 'former_rows' IS NULL THEN
 		RETURN;
 	END IF;
 	FOR fk IN
@@ -668,7 +706,7 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			WITH d AS MATERIALIZED (
 				SELECT DISTINCT {columns}
-				FROM (SELECT * FROM {former} AS {"name"} WHERE {in_child}) AS t
+				FROM (SELECT * FROM ({former_rows}) AS {"name"} WHERE {in_child}) AS t
 					JOIN {map} AS m ON m.action = 'r' AND ({m.n#}) = ({t.@})
 				WHERE {of_map} AND {given_to_come}
 			),
@@ -812,7 +850,10 @@ BEGIN
 		SELECT names || jsonb_build_object(
 				'columns', string_agg(quote_ident(c.name), ', ' ORDER BY c.position),
 				'columns_now', string_agg('t.' || quote_ident(c.name), ', ' ORDER BY c.position),
-				'columns_then', string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position))
+				'columns_then', string_agg('f.' || quote_ident(c.name), ', ' ORDER BY c.position),
+				/* Its type may be another by now. */
+				'as_now', string_agg(format('CAST(f.%I AS %s)', c.name, format_type(a.atttypid, a.atttypmod)), ', '
+									 ORDER BY c.position))
 			INTO names
 			FROM snowflake_migrate_internal.plan_columns AS c
 				JOIN snowflake_migrate_internal.plan_tables AS p USING (run, no)
@@ -826,7 +867,7 @@ BEGIN
 					FROM {map} AS m JOIN {former} AS f ON ({f.@}) = ({m.n#})
 					WHERE ({t.@}) = ({m.n#}) AND {of_map} AND m.action = 'r'
 					RETURNING {m.n#::text} AS key,
-						ROW ({columns_now})::record OPERATOR(pg_catalog.*<>) ROW ({columns_then})::record AS differs
+						ROW ({columns_now})::record OPERATOR(pg_catalog.*<>) ROW ({as_now})::record AS differs
 				)
 				SELECT count(*), greatest({replaced} - count(*), 0) + count(*) FILTER (WHERE differs),
 					min(key) FILTER (WHERE differs)
