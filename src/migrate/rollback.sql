@@ -70,15 +70,19 @@ COMMENT ON FUNCTION snowflake_migrate_internal.target_rows_before(bigint, int)
 	IS 'for snowflake_migrate.rollback(): the rows of the target that changed, as they were';
 
 /*
- * A query for the target's rows that a run has replaced, as they will be when they come back: what a column was is not
- * known of one that was added since.  Null: there are none.
+ * A query for the target's rows that a run has replaced, as they will be when they come back: those that are left, or
+ * (of_map) those of entries m of the map for which a condition holds.  What a column was is not known of one that was
+ * added since.  Null: there are none.
  */
-CREATE FUNCTION snowflake_migrate_internal.former_rows(run_ bigint, no_ int) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+CREATE FUNCTION snowflake_migrate_internal.former_rows(run_ bigint, no_ int, of_map text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.fill(
-		'SELECT {columns} FROM {former} AS f JOIN {target} AS t ON ({t.@}) = ({f.@})',
-		n.names || jsonb_build_object('columns', (
+	SELECT snowflake_migrate_internal.fill($query$
+			SELECT {columns}
+			FROM {former} AS f JOIN {target} AS t ON ({t.@}) = ({f.@})
+			WHERE EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND {of_map} AND ({m.n#}) = ({f.@}))
+		$query$, n.names || jsonb_build_object(
+			'of_map', coalesce(former_rows.of_map, snowflake_migrate_internal.left_of_map(run_, no_)), 'columns', (
 			SELECT string_agg(format(CASE WHEN o.attname IS NULL THEN 't.%I' ELSE 'f.%I' END, a.attname), ', '
 							  ORDER BY a.attnum)
 			FROM pg_attribute AS a
@@ -88,7 +92,7 @@ AS $$
 		CROSS JOIN LATERAL (SELECT to_regclass(n.names ->> 'former')::oid) AS f (oid)
 	WHERE f.oid IS NOT NULL
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.former_rows(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.former_rows(bigint, int, text)
 	IS 'for snowflake_migrate.rollback(): the rows of the target that were replaced, as they come back';
 
 /*
@@ -147,13 +151,7 @@ AS $$
 					JOIN ({before}) AS b ON ({b.@}) = ({p.@}) AND ({stays}) IS NOT TRUE
 				$query$, o.before
 			FROM (
-					SELECT snowflake_migrate_internal.fill($query$
-							SELECT o.* FROM ({former_rows}) AS o
-							WHERE EXISTS (
-								SELECT FROM {map} AS m WHERE m.action = 'r' AND {of_map} AND ({m.n#}) = ({o.@}))
-						$query$, n.names || jsonb_build_object('former_rows', f.rows))
-					FROM (SELECT snowflake_migrate_internal.former_rows(run_, t.no)) AS f (rows)
-					WHERE f.rows IS NOT NULL AND NOT i.by_key
+					SELECT snowflake_migrate_internal.former_rows(run_, t.no, of_map) WHERE NOT i.by_key
 					UNION ALL
 					SELECT snowflake_migrate_internal.target_rows_before(run_, t.no) WHERE NOT i.by_key
 				) AS o (before)
@@ -433,12 +431,9 @@ BEGIN
 					AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*)
-			FROM ({former_rows}) AS x {refers}
-			WHERE EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND {left} AND ({m.n#}) = ({x.@}))
-		$query$, snowflake_migrate_internal.names(ref.other, ref.other_no) || jsonb_build_object('refers', ref.refers,
-			'former_rows', snowflake_migrate_internal.former_rows(ref.other, ref.other_no),
-			'left', snowflake_migrate_internal.left_of_map(ref.other, ref.other_no))) INTO n;
+			SELECT count(*) FROM ({former_rows}) AS x {refers}
+		$query$, jsonb_build_object('refers', ref.refers,
+			'former_rows', snowflake_migrate_internal.former_rows(ref.other, ref.other_no, NULL))) INTO n;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
 				MESSAGE = format('cannot roll back merge %s because rows that merge %s has replaced refer to its rows',
@@ -661,18 +656,13 @@ CREATE FUNCTION snowflake_migrate_internal.refuse_former(run_ bigint) RETURNS vo
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.refuse_taken(c.names || jsonb_build_object(
-			'rows', snowflake_migrate_internal.fill($query$
-					(SELECT f.* FROM ({former_rows}) AS f WHERE EXISTS (
-						SELECT FROM {map} AS m WHERE m.action = 'r' AND {left} AND ({m.n#}) = ({f.@})))
-				$query$, c.names || jsonb_build_object('left', snowflake_migrate_internal.left_of_map(run_, p.no),
-					'former_rows', snowflake_migrate_internal.former_rows(run_, p.no))),
-			'and_newer', '', 'come_back', 'rows'))
+			'rows', format('(%s)', f.rows), 'and_newer', '', 'come_back', 'rows'))
 	FROM snowflake_migrate_internal.plan_tables AS p
+		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.former_rows(run_, p.no, NULL)) AS f (rows)
 		CROSS JOIN LATERAL snowflake_migrate_internal.constraints_back(run_, p.no) AS u
 		CROSS JOIN LATERAL (
 			SELECT snowflake_migrate_internal.constraint_names(run_, p.no, u.constraint_)) AS c (names)
-	WHERE p.run = run_ AND p.kind <> 'none' AND u.ranked IS NULL
-		AND to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || p.no)) IS NOT NULL
+	WHERE p.run = run_ AND p.kind <> 'none' AND u.ranked IS NULL AND f.rows IS NOT NULL
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_former(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with rows that come back';
@@ -689,8 +679,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, no_)),
-		'former_rows', snowflake_migrate_internal.former_rows(run_, no_));
+		'former_rows', snowflake_migrate_internal.former_rows(run_, no_, of_map));
 	fk record;
 	n bigint;
 	example text;
@@ -707,8 +696,7 @@ BEGIN
 			WITH d AS MATERIALIZED (
 				SELECT DISTINCT {columns}
 				FROM (SELECT * FROM ({former_rows}) AS {"name"} WHERE {in_child}) AS t
-					JOIN {map} AS m ON m.action = 'r' AND ({m.n#}) = ({t.@})
-				WHERE {of_map} AND {given_to_come}
+				WHERE {given_to_come}
 			),
 			l AS MATERIALIZED (
 				SELECT {columns} FROM {parent} AS p JOIN d AS t ON {same} {locked}
