@@ -36,7 +36,7 @@ DATA_built = snowflake--$(EXTVERSION).sql snowflake_migrate--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/snowflake--*--*.sql src/migrate/snowflake_migrate--*--*.sql)
 
 # setup creates the extension for the others.
-REGRESS = setup $(filter-out setup,$(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql))))
+REGRESS ?= setup $(filter-out setup,$(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql))))
 REGRESS_OPTS = --temp-instance=./tmp_check --temp-config=test/snowflake.conf --encoding=UTF8 --no-locale
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake \
@@ -114,8 +114,11 @@ test: ready
 # The tests that start servers of their own; as any user but root.
 PROVE_TESTS ?= test/t/*.pl
 .PHONY: tap
-# More than there are processors: they wait most of the time.
-tap: PROVE_FLAGS = -I test/perl -j6 --timer
+# More than there are processors: they wait some of the time.
+TAP_JOBS ?= 6
+tap: PROVE_FLAGS = -I test/perl -j$(TAP_JOBS) --timer
+# Seconds that a test waits for what has to happen: more than PostgreSQL's 180, for a machine that does much else.
+tap: export PG_TEST_TIMEOUT_DEFAULT ?= 600
 # Those that take longest begin first, so that the end need not wait for one of them.
 LONGEST = $(addprefix test/t/,345_owners_code.pl 330_merge_rollback.pl 340_merge_rights.pl 216_registry_put_back.pl 220_registry_zookeeper.pl \
 	224_registry_forgotten.pl 200_registry.pl 350_documentation.pl 221_registry_zookeeper_hostile.pl 240_registry_set_aside.pl)

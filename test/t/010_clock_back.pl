@@ -45,7 +45,7 @@ $server->step_clock(3600 - 3);
 $server->record($server->safe_psql('postgres', q{SET snowflake.max_wait = '1min'; SELECT snowflake_nextval()}));
 cmp_ok($server->furthest_ahead(20000), '<=', 0, 'a session with a larger max_wait waits longer');
 $server->take;
-$server->step_clock(-60);
+$server->step_clock(-1200);
 $server->refuses(
 	'SET snowflake.max_wait = 0; SELECT snowflake_nextval()',
 	qr/clock is .* behind.*"snowflake.max_wait" is 0 ms/s,
@@ -55,7 +55,7 @@ $server->refuses(
 my $waits = $server->stat('waits');
 my $call = $server->start_call('waits', q{SET snowflake.max_wait = '1h'}, 'SELECT snowflake_nextval()');
 $server->wait_for_waiters('SnowflakeClock', 1);
-$server->step_clock(60);
+$server->step_clock(1200);
 $server->{ledger}->next_phase('one');
 is($server->finish_call($call), 1, 'with the clock put right the one that waited has its id');
 cmp_ok($server->stat('waits'), '>', $waits, 'the wait is counted');

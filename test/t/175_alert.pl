@@ -149,6 +149,9 @@ is($other->safe_psql('postgres', 'SET ROLE monitor; SELECT problem IS NULL FROM 
 # It would take the number when its holder is overdue.
 $other->stop;
 
+# Suspended for long enough to be seen.
+$holder->reconfigure('snowflake.claim_window' => '15s');
+$registry->wait_for_claim(7, q{granted_until > clock_timestamp() + interval '10 s'});
 $registry->stop;
 $holder->wait_for_state('suspended');
 alerts($holder, 1, 'the registry is away');

@@ -27,7 +27,7 @@ my ($fixed, $first, $second, $third, $fourth) = map { Snowflake::Holder->new($_,
 
 # Longer than any pause of this machine's, where a claim is to be kept; short, where one is waited for.
 my $long = '30s';
-my $short = '1s';
+my $short = '5s';
 
 $fixed->init;
 $fixed->configure('snowflake.layout' => $layout, 'snowflake.claim_window' => $long);
@@ -174,13 +174,13 @@ $second->stop;
 is(start_held($first, 'snowflake.node_id' => '0'), 0, 'a fixed number');
 $first->take(10);
 $first->stop;
-$first->step_clock(-60);
+$first->step_clock(-1200);
 $first->start;
 # Not held, while no call would wait for what it grants.
 $first->wait_for_state('suspended');
 $first->safe_psql('postgres', q{SELECT snowflake_set_reserved_until(clock_timestamp() - interval '1 h')});
 $first->refuses('SELECT snowflake_nextval()', qr/ERROR: .*clock is behind the snowflake ids\nDETAIL: .*the registry granted the time up to .* before.*\nHINT: .*snowflake_registry_repair\(\) while this server is stopped\. snowflake_set_reserved_until\(\) does not help here/, 'a clock behind what others were granted');
-$first->step_clock(60);
+$first->step_clock(1200);
 $first->take(10);
 $first->refuses(q{SELECT snowflake_set_reserved_until(clock_timestamp() - interval '1 h')}, qr/cannot set the reserved time below ids that were issued/, 'snowflake_set_reserved_until() below ids that were issued');
 $first->safe_psql('postgres', 'SELECT snowflake_set_reserved_until(clock_timestamp())');

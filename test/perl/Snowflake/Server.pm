@@ -38,9 +38,9 @@ my %client_sql = (
 	endless_batch => 'COPY (SELECT snowflake_nextval_batch(2000000000)) TO STDOUT;',
 );
 
-# Repeats a statement until its reader ends, as psql does when it loses its connection.  A client asks a thousand times a
+# Repeats a statement until its reader ends, as psql does when it loses its connection.  A client asks a few hundred times a
 # second: as fast as it can, it would take a processor for itself, refused or not, and show no more.
-my $repeat = 'local $SIG{PIPE} = "DEFAULT"; select(undef, undef, undef, 0.004) while syswrite STDOUT, $ARGV[0] x 4;';
+my $repeat = 'local $SIG{PIPE} = "DEFAULT"; select(undef, undef, undef, 0.016) while syswrite STDOUT, $ARGV[0] x 4;';
 
 my @servers;
 my $died = '';
