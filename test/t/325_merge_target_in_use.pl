@@ -34,8 +34,9 @@ begin();
 		q{INSERT INTO t.ranks SELECT id, 3, 16 FROM t.players WHERE mark = 'x1'},
 		q{UPDATE t.wallets SET mark = 'x4' WHERE account_id = (SELECT id FROM t.accounts WHERE login = 'a4')});
 	is(sql($name, q{SELECT number FROM t.accounts WHERE mark = 'x3'}), 50040, 'numbers of users come after those that are to come');
-	$holder->quit;
+	my $former = $holder;
 	$holder = hold($name, 'si60');
+	$former->quit;
 	wait_until($call, $stopped, 'it goes on to the items');
 	is(sql($name, q{SELECT name FROM t.players WHERE mark = 'sp7'}), 'p7_s2', 'a name that was taken meanwhile gets a suffix, and the next where that is taken too');
 	is(sql($name, q{SELECT name FROM t.players WHERE mark = 'sp9'}), 'p9_s', 'so does one that a row was renamed to');

@@ -37,8 +37,9 @@ my $behind = join ',', map { "'$_'" } @behind;
 		# what stands for a row that comes, and what is like one that stays behind
 		q{DELETE FROM t.accounts WHERE login = 'a8'}, q{DELETE FROM t.accounts WHERE login = 'a12'},
 		q{DELETE FROM t.items WHERE kind_id = (SELECT id FROM t.kinds WHERE code = 'k4')}, q{DELETE FROM t.kinds WHERE code = 'k4'});
-	$holder->quit;
+	my $former = $holder;
 	$holder = hold($name, 'si60');
+	$former->quit;
 	wait_until($call, $stopped, 'it goes on to the items');
 	# a row that is deleted after others were left behind, whose references become null, or which are skipped
 	sql($name, q{DELETE FROM t.players WHERE mark = 'sp20'}, q{DELETE FROM t.guilds WHERE mark = 'sg5'},

@@ -33,8 +33,8 @@ sub waiting
 
 my $name = database('isolated',
 	q{CREATE FUNCTION watch.stop_all() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
-		IF current_setting(''application_name'') = ''merge'' AND EXISTS (SELECT FROM watch.stops AS s WHERE s.mark = TG_OP) THEN
-			PERFORM pg_advisory_xact_lock_shared(1);
+		IF current_setting(''application_name'') = ''merge'' THEN
+			PERFORM pg_advisory_xact_lock_shared(s.lock) FROM watch.stops AS s WHERE s.mark = TG_OP;
 		END IF;
 		RETURN NULL;
 	END'},

@@ -39,14 +39,7 @@ sub run_as
 	return ($out, $err);
 }
 
-sub prepare_as
-{
-	my ($role, $sql) = @_;
-	my ($out, $err) = run_as($role, $sql);
-
-	die "$role: $err" if $err =~ /ERROR/;
-	return $out;
-}
+sub prepare_as { my ($role, $sql) = @_; return $server->prepare('game', $sql, $role) }
 
 # Code that expressions may call, and what it really does.
 prepare_as('mallory', q{
@@ -101,9 +94,9 @@ sub watch { $log_start = -s $server->logfile; return }
 sub deeds
 {
 	my $log = slurp_file($server->logfile, $log_start);
-	my $superusers = $server->safe_psql('game', q{SELECT count(*) FROM pg_roles WHERE rolname IN ('mallory', 'app', 'merger') AND rolsuper});
+	my $superusers = $server->prepare('game', q{SELECT count(*) FROM pg_roles WHERE rolname IN ('mallory', 'app', 'merger') AND rolsuper});
 
-	$server->safe_psql('game', 'ALTER ROLE mallory NOSUPERUSER') if $superusers;
+	$server->prepare('game', 'ALTER ROLE mallory NOSUPERUSER') if $superusers;
 	return ($log =~ /a deed with the rights of \Q$superuser\E\b/ ? 1 : 0) + $superusers;
 }
 
@@ -171,9 +164,9 @@ my %plants = (
 	'exclusion' => 'ALTER TABLE t ADD EXCLUDE (mallory.worth(id) WITH =)',
 );
 # What contrib has may not be installed.
-if ($server->safe_psql('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'hstore'}))
+if ($server->prepare('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'hstore'}))
 {
-	$server->safe_psql('game', 'CREATE EXTENSION hstore SCHEMA public');
+	$server->prepare('game', 'CREATE EXTENSION hstore SCHEMA public');
 	$plants{'domain that a function of an extension makes values of'} = q{ALTER TABLE t ADD COLUMN pair mallory.pair,
 		ADD CHECK (id IS NULL OR public.populate_record(pair, 'n=>1'::public.hstore) IS NOT NULL)};
 }
@@ -181,14 +174,14 @@ $plants{'cast in SQL/JSON'} = q{ALTER TABLE t ADD COLUMN color mallory.color DEF
   if $server->pg_version >= 16;
 
 # Adopting: a table that others may only refer to.
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE SCHEMA shop;
 	GRANT USAGE ON SCHEMA shop TO mallory;
 });
 
 sub create_orders
 {
-	$server->safe_psql('game', q{
+	$server->prepare('game', q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS shop.orders CASCADE;
 		CREATE TABLE shop.orders (id serial PRIMARY KEY);
@@ -210,18 +203,18 @@ foreach my $place (sort keys %plants)
 	prepare_as('mallory', 'DROP TABLE mallory.notes; DROP VIEW IF EXISTS mallory.seen');
 }
 # Of the extension's functions, the look trusts those in C alone, which users call on ids.
-is($server->safe_psql('game', q{
+is($server->prepare('game', q{
 	SELECT string_agg(p.oid::regprocedure::text, ', ' ORDER BY p.oid)
 	FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension AS e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
 	WHERE e.extname LIKE 'snowflake%' AND p.prokind = 'f' AND NOT snowflake_internal.does_more(p.oid)
 		AND p.probin IS NULL}), 'snowflake_migrate_internal.nextval()', 'functions of the extension: of those not in C, one that makes ids is trusted');
-like($server->safe_psql('game', q{SELECT snowflake_internal.does_more('snowflake_migrate_internal.verify_bounds(jsonb)'::regprocedure),
+like($server->prepare('game', q{SELECT snowflake_internal.does_more('snowflake_migrate_internal.verify_bounds(jsonb)'::regprocedure),
 	snowflake_internal.does_more('snowflake_migrate_internal.document_ids(regclass,name)'::regprocedure),
 	snowflake_internal.does_more('snowflake_timestamp(bigint)'::regprocedure), snowflake_internal.does_more('snowflake_nextval()'::regprocedure)}),
 	qr/^t\|t\|f\|f$/, 'functions of the extension: which are trusted');
 # Built-in ones that call what their arguments name, or cast as these' owners say; views may use those that return sets.
-is($server->safe_psql('game', q{SELECT f FROM unnest('{row_to_json(record),array_to_json(anyarray),to_json(anyelement),to_jsonb(anyelement),
+is($server->prepare('game', q{SELECT f FROM unnest('{row_to_json(record),array_to_json(anyarray),to_json(anyelement),to_jsonb(anyelement),
 	"json_build_object(\"any\")","jsonb_build_array(\"any\")",json_agg(anyelement),"jsonb_object_agg(\"any\",\"any\")","jsonb_populate_record(anyelement,jsonb)",
 	"table_to_xml(regclass,boolean,boolean,text)","query_to_xml(text,boolean,boolean,text)","domain_in(cstring,oid,integer)","ts_rewrite(tsquery,text)",ts_stat(text),
 	"generate_series(bigint,bigint)"}'::regprocedure[]) AS f WHERE NOT (snowflake_internal.does_more(f) OR snowflake_internal.does_as_types_say(f))}), '', 'built-in functions that are not trusted');
@@ -253,7 +246,7 @@ refused('partition', 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt
 	'adopt' => q{SELECT * FROM snowflake_migrate.adopt('{shop.log}', '{id}')});
 
 # ALTER TABLE looks for functions and operators anew, by their names: others of the same name may fit bigint better.
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE FUNCTION shop.size(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1';
 	CREATE FUNCTION shop.minus(int[], int) RETURNS int[] LANGUAGE sql IMMUTABLE AS 'SELECT $1';
 	CREATE OPERATOR shop.- (leftarg = int[], rightarg = int, function = shop.minus);
@@ -282,7 +275,7 @@ foreach my $command ('SET ROLE', 'SET SESSION AUTHORIZATION')
 }
 
 # What mallory adds or changes between the look and the change has to wait, or is seen.
-$server->safe_psql('game', 'GRANT SELECT, INSERT, UPDATE ON snowflake_migrate.declared_references TO mallory');
+$server->prepare('game', 'GRANT SELECT, INSERT, UPDATE ON snowflake_migrate.declared_references TO mallory');
 prepare_as('mallory', 'CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders CHECK (order_id > 0)); INSERT INTO mallory.notes VALUES (1)');
 foreach my $change ('ALTER TABLE mallory.notes ADD CHECK (mallory.good(order_id))', 'CREATE INDEX CONCURRENTLY ON mallory.notes ((mallory.good()))',
 	'CREATE TABLE mallory.more (order_id int REFERENCES shop.orders)', q{SELECT snowflake_migrate.declare_reference('mallory.own', 'id', 'shop.orders')},
@@ -295,12 +288,12 @@ foreach my $change ('ALTER TABLE mallory.notes ADD CHECK (mallory.good(order_id)
 	$session->query_safe(q{BEGIN; SELECT * FROM snowflake_migrate.adopt('{shop.orders}', dry_run => true)});
 	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; SET statement_timeout = '2s'; $change");
 	like($err, qr/lock timeout|statement timeout/, "$change: waits for the superuser's transaction") or diag($out);
-	$server->safe_psql('game', 'ALTER SCHEMA other RENAME TO mallory') if $err eq '' && $change =~ /RENAME/;
+	$server->prepare('game', 'ALTER SCHEMA other RENAME TO mallory') if $err eq '' && $change =~ /RENAME/;
 	$session->query_safe('ROLLBACK');
 	$session->quit;
 	is(deeds(), 0, "$change: nothing of mallory's runs");
 	prepare_as('mallory', 'DROP TABLE mallory.notes; CREATE TABLE mallory.notes (order_id int REFERENCES shop.orders CHECK (order_id > 0)); INSERT INTO mallory.notes VALUES (1)');
-	$server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.more; DELETE FROM snowflake_migrate.declared_references');
+	$server->prepare('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.more; DELETE FROM snowflake_migrate.declared_references');
 }
 
 # A foreign key that commits while the look waits for its lock.
@@ -324,11 +317,11 @@ foreach my $dry_run ('true', 'false')
 # After SET ROLE to one that can't lock the declarations, mallory could declare that a table of his refers.
 prepare_as('app', 'CREATE TABLE app.alone (id serial PRIMARY KEY)');
 refused('declarations that cannot be locked', 'adopt, dry run' => q{SET ROLE app; SELECT * FROM snowflake_migrate.adopt('{app.alone}', dry_run => true)});
-$server->safe_psql('game', 'REVOKE ALL ON snowflake_migrate.declared_references FROM mallory');
+$server->prepare('game', 'REVOKE ALL ON snowflake_migrate.declared_references FROM mallory');
 allowed('declarations that nobody writes', $superuser, q{SET ROLE app; SELECT * FROM snowflake_migrate.adopt('{app.alone}', dry_run => true)});
 
 # The schema of the new default can't be exchanged meanwhile.
-$server->safe_psql('game', 'ALTER SCHEMA public OWNER TO mallory');
+$server->prepare('game', 'ALTER SCHEMA public OWNER TO mallory');
 {
 	my $session = $server->background_psql('game', on_error_stop => 1);
 
@@ -337,9 +330,9 @@ $server->safe_psql('game', 'ALTER SCHEMA public OWNER TO mallory');
 	like($err, qr/lock timeout/, "schema of snowflake_nextval(): waits for the superuser's transaction");
 	$session->query_safe('ROLLBACK');
 	$session->quit;
-	$server->safe_psql('game', 'ALTER SCHEMA other RENAME TO public') if $err eq '';
+	$server->prepare('game', 'ALTER SCHEMA other RENAME TO public') if $err eq '';
 }
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE FUNCTION shop.exchange() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 	BEGIN
 		ALTER SCHEMA public RENAME TO other;
@@ -351,13 +344,13 @@ $server->safe_psql('game', q{
 });
 ($out, $err) = run_as('app', q{SELECT * FROM snowflake_migrate.adopt('{app.alone}')});
 like($err, qr/ERROR:  the schema of snowflake_nextval\(\) was renamed while tables were adopted/, 'schema of snowflake_nextval(): that it was exchanged is an error') or diag($out);
-$server->safe_psql('game', 'DROP EVENT TRIGGER exchange; ALTER SCHEMA public OWNER TO pg_database_owner');
+$server->prepare('game', 'DROP EVENT TRIGGER exchange; ALTER SCHEMA public OWNER TO pg_database_owner');
 
 # What is plain is not refused, whoever owns it; nor what casts, but no type of another role.
 prepare_as('mallory', q{ALTER TABLE mallory.notes ADD COLUMN shade mallory.shade DEFAULT 'dark', ADD CHECK (to_jsonb(order_id) IS NOT NULL AND 'n'::text || order_id <> ''),
 	ADD CHECK (shade >= 'dark' AND shade::text <> 'x')});
 allowed('adopt, a plain CHECK of another role', $superuser, q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
-is($server->safe_psql('game', q{SELECT format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = 'mallory.notes'::regclass AND attname = 'order_id'}),
+is($server->prepare('game', q{SELECT format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = 'mallory.notes'::regclass AND attname = 'order_id'}),
 	'bigint', 'adopt, a plain CHECK of another role: the column is widened');
 
 # An application's role owns all tables and has functions in its CHECKs.  The operator connects as that role.
@@ -372,7 +365,7 @@ prepare_as('app', q{
 ($out, $err) = run_as($superuser, q{SELECT * FROM snowflake_migrate.adopt('{app.orders,app.items}', dry_run => true)});
 like($out, qr/Connect as role app, .*code of role app would run with the rights of role \Q$superuser\E/, 'adopt, an application: says who has to connect');
 allowed('adopt, an application', 'app', q{SELECT * FROM snowflake_migrate.adopt('{app.orders,app.items}')});
-is($server->safe_psql('game', q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('app.orders'::regclass, 'app.items'::regclass) AND attnum > 0 AND atttypid = 'bigint'::regtype}),
+is($server->prepare('game', q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('app.orders'::regclass, 'app.items'::regclass) AND attnum > 0 AND atttypid = 'bigint'::regtype}),
 	3, 'adopt, an application: its columns are widened');
 
 # What the dry run advises to create again: another role's function does not become the superuser's, and nobody else gets a right on it;
@@ -388,7 +381,7 @@ prepare_as('mallory', q{
 	CREATE INDEX ON mallory.noted ((mallory.good())); CREATE INDEX ON mallory.noted ((mallory.good(order_id)));
 	CREATE MATERIALIZED VIEW mallory.unnoted AS SELECT order_id FROM mallory.notes WITH NO DATA;
 });
-$server->safe_psql('game', 'CREATE FUNCTION shop.own() RETURNS int LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC SELECT id FROM shop.orders; END; REVOKE ALL ON FUNCTION shop.own() FROM PUBLIC');
+$server->prepare('game', 'CREATE FUNCTION shop.own() RETURNS int LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC SELECT id FROM shop.orders; END; REVOKE ALL ON FUNCTION shop.own() FROM PUBLIC');
 
 my $again_as = sub
 {
@@ -403,16 +396,16 @@ my $again_as = sub
 my $definitions = q{SELECT oid::regprocedure, proowner::regrole, proacl, obj_description(oid) FROM pg_proc WHERE oid IN ('mallory.count(int)'::regprocedure, 'mallory.proceed'::regproc, 'shop.own'::regproc) ORDER BY 1;
 	SELECT oid::regclass, relowner::regrole, relispopulated FROM pg_class WHERE oid IN ('mallory.noted'::regclass, 'mallory.unnoted'::regclass) ORDER BY oid::regclass::text;
 	SELECT replace(indexdef, '(order_id)::bigint', 'order_id') FROM pg_indexes WHERE tablename = 'noted' ORDER BY 1};
-my $defined = $server->safe_psql('game', $definitions);
+my $defined = $server->prepare('game', $definitions);
 my $again = $again_as->();
 
 is($again_as->('mallory'), 'ALTER TABLE mallory.notes ADD COLUMN next integer GENERATED ALWAYS AS ((order_id + 1)) STORED;', "advice: a column of another role's table is his to add again");
-$server->safe_psql('game', 'DROP FUNCTION mallory.count; DROP PROCEDURE mallory.proceed; DROP FUNCTION shop.own; DROP MATERIALIZED VIEW mallory.noted, mallory.unnoted; ALTER TABLE mallory.notes DROP COLUMN next');
+$server->prepare('game', 'DROP FUNCTION mallory.count; DROP PROCEDURE mallory.proceed; DROP FUNCTION shop.own; DROP MATERIALIZED VIEW mallory.noted, mallory.unnoted; ALTER TABLE mallory.notes DROP COLUMN next');
 allowed('advice: adopt, when all of it is dropped', $superuser, q{SELECT * FROM snowflake_migrate.adopt('{shop.orders}')});
 allowed('advice: what creates it again', $superuser, $again);
-is($server->safe_psql('game', $definitions), $defined, 'advice: it is as it was');
+is($server->prepare('game', $definitions), $defined, 'advice: it is as it was');
 allowed("advice: mallory's calls", 'mallory', 'SELECT mallory.count(1); CALL mallory.proceed(); REFRESH MATERIALIZED VIEW mallory.noted');
-$server->safe_psql('game', 'DROP FUNCTION mallory.count; DROP PROCEDURE mallory.proceed; DROP FUNCTION shop.own; DROP MATERIALIZED VIEW mallory.noted, mallory.unnoted');
+$server->prepare('game', 'DROP FUNCTION mallory.count; DROP PROCEDURE mallory.proceed; DROP FUNCTION shop.own; DROP MATERIALIZED VIEW mallory.noted, mallory.unnoted');
 
 # Looking at ids.
 prepare_as('mallory', q{
@@ -425,7 +418,7 @@ prepare_as('mallory', q{
 	CREATE TABLE mallory.plain (id bigint CHECK (id > 0));
 	GRANT SELECT ON ALL TABLES IN SCHEMA mallory TO PUBLIC;
 });
-$server->safe_psql('game', q{CREATE VIEW shop.all_ids AS SELECT id FROM mallory.few;
+$server->prepare('game', q{CREATE VIEW shop.all_ids AS SELECT id FROM mallory.few;
 	CREATE TABLE mallory.colored (id bigint, color mallory.color, shade mallory.shade);
 	ALTER TABLE mallory.colored OWNER TO mallory;
 	INSERT INTO mallory.colored VALUES (1, 'red', 'dark');
@@ -445,13 +438,13 @@ allowed("audit, a table with CHECKs, constraint_exclusion = $_", $superuser, "SE
   foreach qw(off partition on);
 # A read-only transaction can't lock the schema, whose owner could put another in its place.
 refused('mallory.plain, read-only', audit => q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
-$server->safe_psql('game', 'REVOKE CREATE ON DATABASE game FROM mallory');
+$server->prepare('game', 'REVOKE CREATE ON DATABASE game FROM mallory');
 allowed('audit, a plain table, read-only', $superuser, q{BEGIN READ ONLY; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
-$server->safe_psql('game', 'GRANT CREATE ON DATABASE game TO mallory');
+$server->prepare('game', 'GRANT CREATE ON DATABASE game TO mallory');
 allowed('audit, with rights of its own', 'app', q{SELECT * FROM snowflake_audit('mallory.few', 'id')});
 
 # In a superuser's function that others may call.
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE FUNCTION shop.audit(regclass) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT count(*) FROM snowflake_audit($1, 'id') $$;
 	GRANT USAGE ON SCHEMA shop TO app});
 watch();
@@ -462,7 +455,7 @@ is(deeds(), 0, 'audit in a function of a superuser: nothing of mallory\'s runs')
 prepare_as('mallory', q{
 	CREATE FUNCTION mallory.compare(bigint, bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN btint8cmp($1, $2); END $$;
 	CREATE FUNCTION mallory.difference(bigint, bigint) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN 0; END $$});
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE OPERATOR CLASS shop.ops FOR TYPE bigint USING btree AS
 		OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 mallory.compare(bigint, bigint);
 	CREATE DOMAIN shop.domain AS mallory.number;
@@ -491,13 +484,13 @@ refused('partition key', audit => q{SELECT * FROM snowflake_audit('mallory.keyed
 # A role that has nothing but one of these.
 foreach my $object ('FUNCTION shop.audit(regclass)', 'OPERATOR shop.- (int[], int)', 'SERVER trusted')
 {
-	$server->safe_psql('game', "CREATE ROLE nobody; ALTER $object OWNER TO nobody");
-	is($server->safe_psql('game', q{SELECT snowflake_internal.has_foreign_objects(ARRAY['nobody'::regrole::oid])}), 't', "a role that has $object");
-	$server->safe_psql('game', 'REASSIGN OWNED BY nobody TO CURRENT_USER; DROP ROLE nobody');
+	$server->prepare('game', "CREATE ROLE nobody; ALTER $object OWNER TO nobody");
+	is($server->prepare('game', q{SELECT snowflake_internal.has_foreign_objects(ARRAY['nobody'::regrole::oid])}), 't', "a role that has $object");
+	$server->prepare('game', 'REASSIGN OWNED BY nobody TO CURRENT_USER; DROP ROLE nobody');
 }
 
 # Where a table can't be locked, code could be added between the look and the query.
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE ROLE reader;
 	CREATE TABLE mallory.supers (id bigint);
 	CREATE VIEW mallory.supers_few AS SELECT id FROM shop.orders;
@@ -507,9 +500,9 @@ $server->safe_psql('game', q{
 refused('SET ROLE to one that only reads', audit => q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.plain', 'id')});
 # Nor can a schema: its owner could rename it, and put another in its place.
 refused('SET ROLE, schema of another role', audit => q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.supers', 'id')});
-$server->safe_psql('game', 'REVOKE CREATE ON DATABASE game FROM mallory');
+$server->prepare('game', 'REVOKE CREATE ON DATABASE game FROM mallory');
 allowed('SET ROLE, schema of another role that cannot create one', $superuser, q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.supers', 'id')});
-$server->safe_psql('game', 'GRANT CREATE ON DATABASE game TO mallory');
+$server->prepare('game', 'GRANT CREATE ON DATABASE game TO mallory');
 refused('SET ROLE, table in a schema of another role', audit => q{SET ROLE reader; SELECT * FROM snowflake_audit('mallory.supers_kept', 'id')});
 # Whoever owns a schema drops what others have in it, and could put something else in its place.
 foreach my $relation ('TABLE mallory.supers', 'VIEW mallory.supers_few')
@@ -594,7 +587,7 @@ sub world
 {
 	my ($owner) = @_;
 
-	$server->safe_psql('game', qq{
+	$server->prepare('game', qq{
 		SET client_min_messages = warning;
 		DROP SCHEMA IF EXISTS realm, west CASCADE;
 		DELETE FROM snowflake_migrate.runs;
@@ -663,7 +656,7 @@ foreach my $place (sort(keys %target_plants, keys %source_plants))
 	world('mallory');
 	prepare_as('mallory', ($target_plants{$place} // $source_plants{$place}) =~ s/\bt\b/realm.heroes/gr);
 	refused($place, check => $check, 'dry run' => merge_call(', dry_run => true'), merge => merge_call());
-	$server->safe_psql('game', q{SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE; DROP DOMAIN IF EXISTS mallory.plain_number;
+	$server->prepare('game', q{SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE; DROP DOMAIN IF EXISTS mallory.plain_number;
 		DROP TABLE IF EXISTS mallory.refers, mallory.parent; DROP VIEW IF EXISTS mallory.seen});
 }
 
@@ -676,7 +669,7 @@ prepare_as('mallory', q{
 	ALTER TABLE realm.heroes ALTER name SET DEFAULT mallory.deed()::text;
 	ALTER TABLE west.heroes ADD COLUMN color mallory.color DEFAULT 'red';
 });
-$server->safe_psql('game', q{SELECT snowflake_migrate.declare_table('realm.ignored', 'ignore'),
+$server->prepare('game', q{SELECT snowflake_migrate.declare_table('realm.ignored', 'ignore'),
 	snowflake_migrate.declare_table('realm.heroes', 'copy', ignored_columns => '{color}')});
 unlike(allowed('check, what is not evaluated', $superuser, $check), qr/code of role/, 'check, what is not evaluated: no code is found');
 my $plain_run = allowed('merge, what is not evaluated', $superuser, merge_call());
@@ -704,7 +697,7 @@ prepare_as('mallory', q{
 watch();
 like((run_as($superuser, $check))[0], qr/^error \| realm.notes \| note /m, 'check, a row that does not fit: is told of');
 is(deeds(), 0, "check, a row that does not fit: nothing of mallory's runs");
-$server->safe_psql('game', 'SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE');
+$server->prepare('game', 'SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE');
 
 # Foreign keys of one partition, and to one, of a table that is the superuser's.
 my %partition_plants = (
@@ -715,7 +708,7 @@ my %partition_plants = (
 
 sub partitioned_world
 {
-	$server->safe_psql('game', q{
+	$server->prepare('game', q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS mallory.refers CASCADE;
 		DROP SCHEMA IF EXISTS realm, west CASCADE;
@@ -734,15 +727,15 @@ sub partitioned_world
 	return;
 }
 
-$server->safe_psql('game', q{SELECT snowflake_migrate.grant_to('merger')});
+$server->prepare('game', q{SELECT snowflake_migrate.grant_to('merger')});
 foreach my $place (sort keys %partition_plants)
 {
 	partitioned_world();
 	my $run = allowed("merge, before $place", $superuser, merge_call());
 
-	$server->safe_psql('game', 'ALTER TABLE realm.log_1 OWNER TO mallory') if $place =~ /of a partition/;
+	$server->prepare('game', 'ALTER TABLE realm.log_1 OWNER TO mallory') if $place =~ /of a partition/;
 	prepare_as('mallory', $partition_plants{$place});
-	$server->safe_psql('game', 'ALTER TABLE realm.log_1 OWNER TO CURRENT_USER');
+	$server->prepare('game', 'ALTER TABLE realm.log_1 OWNER TO CURRENT_USER');
 	refused($place, check => $check,
 		verify => "SELECT * FROM snowflake_migrate.verify($run)", rollback => "CALL snowflake_migrate.rollback($run)");
 	like(allowed("$place, a role that merges", 'merger', $check), qr/^warning \| mallory.refers \| index \S+ \| code of role mallory would run with the rights of role merger/m,
@@ -761,7 +754,7 @@ my $planted = 'CREATE TABLE mallory.refers (x bigint REFERENCES realm.log_1); CR
 	like($err, qr/lock timeout/, "foreign key to what is proved: waits for the superuser's transaction");
 	$session->query_safe('ROLLBACK');
 	$session->quit;
-	$server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.refers');
+	$server->prepare('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.refers');
 }
 {
 	my ($planting, $taking_back) = map { $server->background_psql('game', on_error_stop => 0, extra_params => ["--username=$_"]) } 'mallory', $superuser;
@@ -794,15 +787,15 @@ prepare_as('mallory', 'CREATE TABLE mallory.refers (x bigint CONSTRAINT fk REFER
 	is(deeds(), 0, 'verify, an older snapshot: nothing of mallory\'s runs');
 	$_->quit foreach $holding, $proving;
 }
-$server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE mallory.refers');
+$server->prepare('game', 'SET client_min_messages = warning; DROP TABLE mallory.refers');
 
 # A superuser who has put on a role that can't lock the schema of a source: its owner could exchange it.
 partitioned_world();
-$server->safe_psql('game', 'ALTER SCHEMA west OWNER TO mallory');
+$server->prepare('game', 'ALTER SCHEMA west OWNER TO mallory');
 refused('SET ROLE, schema of a source', check => "SET ROLE merger; $check", 'dry run' => 'SET ROLE merger; ' . merge_call(', dry_run => true'));
 allowed('schema of a source, without SET ROLE', $superuser, $check);
 # Functions and operators that a merge looks for anew, by their names: others of the same name may fit better.
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE FUNCTION shop.is_set(anyelement) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 IS NOT NULL';
 	CREATE FUNCTION shop.is_large(bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 0';
 	CREATE FUNCTION shop.is_small(int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 < 1000';
@@ -826,13 +819,13 @@ my %rebound = (
 foreach my $place (sort keys %rebound)
 {
 	world($superuser);
-	$server->safe_psql('game', $rebound{$place});
+	$server->prepare('game', $rebound{$place});
 	prepare_as('mallory', $overloads);
 	refused("overloaded, $place", check => $check, 'dry run' => merge_call(', dry_run => true'), merge => merge_call());
 	prepare_as('mallory', 'DROP FUNCTION shop.is_set(int), shop.is_large(int)');
 }
 world($superuser);
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	ALTER TABLE realm.heroes ADD CHECK (shop.is_small(rank)), ADD COLUMN sum bigint GENERATED ALWAYS AS (rank + 1) STORED;
 	CREATE UNIQUE INDEX ON realm.heroes (id, (shop.is_small(rank)));
 	CREATE DOMAIN realm.number AS int CHECK (shop.is_small(VALUE));
@@ -842,7 +835,7 @@ $server->safe_psql('game', q{
 prepare_as('mallory', 'CREATE FUNCTION shop.is_small(realm.number) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$');
 allowed('overloaded, of the very types: check', $superuser, $check);
 # What is named with its schema is looked for again: its owner could put another schema in its place.
-$server->safe_psql('game', 'CREATE SCHEMA tools AUTHORIZATION mallory; ALTER FUNCTION shop.is_small(int) SET SCHEMA tools');
+$server->prepare('game', 'CREATE SCHEMA tools AUTHORIZATION mallory; ALTER FUNCTION shop.is_small(int) SET SCHEMA tools');
 refused('functions in a schema of another role, SET ROLE', check => "SET ROLE merger; $check", 'dry run' => 'SET ROLE merger; ' . merge_call(', dry_run => true'));
 {
 	my ($holder, $checker) = map { $server->background_psql('game', on_error_stop => 1) } 1 .. 2;
@@ -856,12 +849,12 @@ refused('functions in a schema of another role, SET ROLE', check => "SET ROLE me
 	$holder->query_safe('ROLLBACK');
 	$_->quit foreach $holder, $checker;
 }
-$server->safe_psql('game', 'ALTER FUNCTION tools.is_small(int) SET SCHEMA shop; DROP SCHEMA tools');
+$server->prepare('game', 'ALTER FUNCTION tools.is_small(int) SET SCHEMA shop; DROP SCHEMA tools');
 allowed('overloaded, of the very types: merge', $superuser, merge_call());
-if ($server->safe_psql('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'}))
+if ($server->prepare('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'}))
 {
 	world($superuser);
-	$server->safe_psql('game', q{
+	$server->prepare('game', q{
 		CREATE EXTENSION citext SCHEMA shop;
 		CREATE DOMAIN realm.email AS shop.citext;
 		ALTER TABLE realm.heroes ADD COLUMN mail realm.email UNIQUE;
@@ -877,9 +870,9 @@ if ($server->safe_psql('game', q{SELECT count(*) FROM pg_available_extensions WH
 	});
 	my $mails = allowed('overloaded, an operator of a domain: merge', $superuser, merge_call());
 	allowed('overloaded, an operator of a domain: verify', $superuser, "SELECT * FROM snowflake_migrate.verify($mails)");
-	$server->safe_psql('game', 'SET client_min_messages = warning; DROP EXTENSION citext CASCADE');
+	$server->prepare('game', 'SET client_min_messages = warning; DROP EXTENSION citext CASCADE');
 }
-$server->safe_psql('game', 'SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE');
+$server->prepare('game', 'SET client_min_messages = warning; DROP SCHEMA realm, west CASCADE');
 
 # Planted when the rows are copied already: to prove and to take back.  Each in a world of its own.
 foreach my $place ('index of a constant', 'condition of an index', 'trigger', 'type with a cast', 'referring table')
@@ -889,7 +882,7 @@ foreach my $place ('index of a constant', 'condition of an index', 'trigger', 't
 
 	prepare_as('mallory', $target_plants{$place} =~ s/\bt\b/realm.heroes/gr);
 	refused($place, verify => "SELECT * FROM snowflake_migrate.verify($run)", rollback => "CALL snowflake_migrate.rollback($run)");
-	$server->safe_psql('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.refers');
+	$server->prepare('game', 'SET client_min_messages = warning; DROP TABLE IF EXISTS mallory.refers');
 }
 
 # A role that is made for migrating: the check says whose code it runs, and the merge goes on.
@@ -899,22 +892,22 @@ prepare_as('app', q{
 	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA realm, west TO merger;
 	ALTER TABLE realm.heroes ADD CHECK (app.is_good(id));
 });
-$server->safe_psql('game', q{SELECT snowflake_migrate.grant_to('merger')});
+$server->prepare('game', q{SELECT snowflake_migrate.grant_to('merger')});
 ($out, $err) = run_as($superuser, $check);
 like($out, qr/^error \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role \Q$superuser\E: function app.is_good\(bigint\) \| Connect as .* Role app needs the rights to merge: SELECT snowflake_migrate.grant_to\('app'\);$/m,
 	'check, an application: says who has to connect');
 like(allowed('check, an application', 'merger', $check), qr/^warning \| realm.heroes \| constraint \S+ on table realm.heroes \| code of role app would run with the rights of role merger: function app.is_good\(bigint\)/m,
 	'check, an application: says whose code runs');
 # So it does of what could take the place of something.
-$server->safe_psql('game', 'GRANT USAGE ON SCHEMA shop TO merger; ALTER TABLE realm.heroes ADD CONSTRAINT is_set CHECK (shop.is_set(rank))');
+$server->prepare('game', 'GRANT USAGE ON SCHEMA shop TO merger; ALTER TABLE realm.heroes ADD CONSTRAINT is_set CHECK (shop.is_set(rank))');
 like(allowed('check, overloaded', 'merger', $check), qr/^warning \| realm.heroes \| constraint is_set .* of role mallory would run with the rights of role merger if it took the place of function shop.is_set\(anyelement\)/m,
 	'check, overloaded: says whose code could run');
-$server->safe_psql('game', 'ALTER TABLE realm.heroes DROP CONSTRAINT is_set');
+$server->prepare('game', 'ALTER TABLE realm.heroes DROP CONSTRAINT is_set');
 
 # A type that the superuser has taken over can't be given casts by others.
 prepare_as('app', q{CREATE TYPE app.mood AS ENUM ('glad'); ALTER TABLE realm.heroes ADD COLUMN mood app.mood; ALTER TABLE west.heroes ADD COLUMN mood app.mood DEFAULT 'glad'});
 like((run_as($superuser, $check))[0], qr/^error \| realm.heroes \| column mood .*: type app.mood \| .* ALTER TYPE app.mood OWNER TO \Q$superuser\E;/m, 'check, a type: says how to take it over');
-$server->safe_psql('game', "ALTER TYPE app.mood OWNER TO $superuser");
+$server->prepare('game', "ALTER TYPE app.mood OWNER TO $superuser");
 unlike((run_as($superuser, $check))[0], qr/app.mood/, 'check, a type that was taken over: is none of the application');
 my $run = allowed('merge, an application', 'merger', merge_call());
 
@@ -924,7 +917,7 @@ allowed('rollback, an application', 'merger', "CALL snowflake_migrate.rollback($
 
 # Views that a superuser's adoption would create again: what is constant in one is computed when its definition is read, and
 # a materialized view is filled.
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE SCHEMA lib;
 	GRANT USAGE ON SCHEMA lib TO mallory;
 	CREATE FUNCTION lib.f(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1';
@@ -943,20 +936,20 @@ refused("another role's view", @recreate);
 prepare_as('mallory', q{CREATE OR REPLACE VIEW mallory.of_keys AS SELECT id, '{1}'::mallory.planted[] AS numbers FROM public.keys});
 refused("another role's view, an array of a domain", @recreate);
 prepare_as('mallory', 'DROP VIEW mallory.of_keys');
-$server->safe_psql('game', q{CREATE MATERIALIZED VIEW public.joined AS SELECT k.id, j.n FROM public.keys AS k JOIN mallory.joined AS j USING (id) WHERE j.n > 0});
+$server->prepare('game', q{CREATE MATERIALIZED VIEW public.joined AS SELECT k.id, j.n FROM public.keys AS k JOIN mallory.joined AS j USING (id) WHERE j.n > 0});
 prepare_as('mallory', 'CREATE INDEX ON mallory.joined (n) WHERE n > length(mallory.good()::text)');
 refused("a superuser's materialized view that reads another role's table", @recreate);
-$server->safe_psql('game', 'DROP MATERIALIZED VIEW public.joined; CREATE MATERIALIZED VIEW public.listed AS SELECT id FROM public.keys; CREATE INDEX ON public.listed (lib.f(id))');
-$server->safe_psql('game', 'GRANT CREATE ON SCHEMA lib TO mallory');
+$server->prepare('game', 'DROP MATERIALIZED VIEW public.joined; CREATE MATERIALIZED VIEW public.listed AS SELECT id FROM public.keys; CREATE INDEX ON public.listed (lib.f(id))');
+$server->prepare('game', 'GRANT CREATE ON SCHEMA lib TO mallory');
 prepare_as('mallory', 'CREATE FUNCTION lib.f(bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM mallory.deed(); RETURN 1; END $$');
 watch();
 ($out, $err) = run_as($superuser, $recreate[3]);
 like($err, qr/public.listed cannot be dropped and created again: code of role mallory could take the place of function lib.f\(integer\) for bigint/, 'an index that would call another function: is refused');
 is(deeds(), 0, 'an index that would call another function: is not called');
 prepare_as('mallory', 'DROP FUNCTION lib.f(bigint)');
-$server->safe_psql('game', 'REVOKE CREATE ON SCHEMA lib FROM mallory; DROP MATERIALIZED VIEW public.listed');
+$server->prepare('game', 'REVOKE CREATE ON SCHEMA lib FROM mallory; DROP MATERIALIZED VIEW public.listed');
 # In another role's schema, its owner could put a view of his own in the place of a superuser's, which would then be given to him.
-$server->safe_psql('game', 'CREATE VIEW public.first_keys AS SELECT id FROM public.keys; CREATE VIEW mallory.supers_keys AS SELECT id FROM public.keys');
+$server->prepare('game', 'CREATE VIEW public.first_keys AS SELECT id FROM public.keys; CREATE VIEW mallory.supers_keys AS SELECT id FROM public.keys');
 {
 	my ($holder, $adopter) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
 
@@ -970,7 +963,7 @@ $server->safe_psql('game', 'CREATE VIEW public.first_keys AS SELECT id FROM publ
 	$holder->query_safe('ROLLBACK');
 	$_->quit foreach $holder, $adopter;
 }
-is($server->safe_psql('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'mallory.supers_keys'::regclass AND attname = 'id'}), 'bigint', 'and it is created again');
+is($server->prepare('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'mallory.supers_keys'::regclass AND attname = 'id'}), 'bigint', 'and it is created again');
 # Ranges: a GiST index, and the planner by its statistics, call what measures the distance of their bounds.
 prepare_as('mallory', q{
 	CREATE FUNCTION mallory.distance(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 - $2; END $$;
@@ -979,7 +972,7 @@ prepare_as('mallory', q{
 	INSERT INTO mallory.spanned SELECT g, mallory.span(g, g + 1), mallory.spans(mallory.span(g, g + 1)) FROM generate_series(1, 500) AS g;
 	ANALYZE mallory.spanned;
 });
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE TABLE public.spans AS SELECT * FROM mallory.spanned;
 	ALTER TABLE public.spans ADD PRIMARY KEY (id);
 	CREATE INDEX ON public.spans USING gist (during);
@@ -992,10 +985,10 @@ prepare_as('mallory', q{CREATE OR REPLACE FUNCTION mallory.distance(float8, floa
 	$$ BEGIN PERFORM mallory.deed(); RETURN $1 - $2; END $$});
 refused('a GiST index of a range', 'adopt, dry run' => q{SELECT * FROM snowflake_migrate.adopt('{public.spans}', dry_run => true)},
 	adopt => q{SELECT * FROM snowflake_migrate.adopt('{public.spans}')});
-$server->safe_psql('game', 'CREATE VIEW public.in_spans AS SELECT id FROM public.spans WHERE times @> 5::float8');
+$server->prepare('game', 'CREATE VIEW public.in_spans AS SELECT id FROM public.spans WHERE times @> 5::float8');
 refused("a range's statistics", audit => q{SELECT * FROM snowflake_audit('public.in_span', 'id')}, 'audit of a multirange' => q{SELECT * FROM snowflake_audit('public.in_spans', 'id')},
 	adopt => q{SELECT * FROM snowflake_migrate.adopt('{public.span_keys}', recreate_views => true)});
-$server->safe_psql('game', 'DROP TABLE public.spans, public.span_keys CASCADE');
+$server->prepare('game', 'DROP TABLE public.spans, public.span_keys CASCADE');
 
 # A foreign key of two columns: when it is added again, the other column is cast, too.
 prepare_as('app', 'CREATE TABLE app.kinds (id int PRIMARY KEY, kind int, UNIQUE (id, kind)); INSERT INTO app.kinds VALUES (1, 1);
@@ -1013,7 +1006,7 @@ prepare_as('mallory', 'DROP TABLE mallory.of_kinds');
 
 # Where a function of a superuser's is there twice, the owner of one's type decides, by a cast, which is called for bigint.
 prepare_as('mallory', 'CREATE TYPE mallory.wrapped AS (n bigint)');
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE FUNCTION lib.twice(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1';
 	CREATE FUNCTION lib.twice(mallory.wrapped) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT ($1).n::int';
 	CREATE FUNCTION lib.is_more(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 > $2';
@@ -1039,19 +1032,19 @@ watch();
 ($out, $err) = run_as($superuser, q{SELECT * FROM snowflake_migrate.adopt('{public.viewed}', recreate_views => true)});
 like($err, qr/public.twices cannot be dropped and created again: code of role mallory could take the place of function lib.twice\(integer\) for bigint/, "a type's owner who adds a cast: a view is refused");
 is(deeds(), 0, "a type's owner who adds a cast: nothing of mallory's runs");
-$server->safe_psql('game', 'DROP TABLE public.checked, public.indexed, public.viewed CASCADE');
+$server->prepare('game', 'DROP TABLE public.checked, public.indexed, public.viewed CASCADE');
 
 # A condition of the superuser's own, whose text is read as a value of another role's type.
 prepare_as('mallory', q{
 	CREATE DOMAIN mallory.trap AS int CHECK (mallory.good(VALUE));
 	CREATE TABLE mallory.trapped (id int PRIMARY KEY, ref int, traps mallory.trap[]);
 });
-$server->safe_psql('game', 'CREATE TABLE public.referred (id int PRIMARY KEY)');
+$server->prepare('game', 'CREATE TABLE public.referred (id int PRIMARY KEY)');
 refused('a declared condition', declare_reference => q{SELECT snowflake_migrate.declare_reference('mallory.trapped', 'ref', 'public.referred', 'traps = ''{1}''')},
 	declare_policy => q{SELECT snowflake_migrate.declare_policy('mallory.trapped', 'trapped_pkey', 'rerank', 'traps = ''{1}''')});
 
 # While views are created again, a schema of another role's has the name that their definitions have.
-$server->safe_psql('game', q{
+$server->prepare('game', q{
 	CREATE FUNCTION mallory.by_superuser() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
 	CREATE TYPE mallory.superusers AS ENUM ('x');
 	CREATE TABLE public.keys2 (id int PRIMARY KEY);
@@ -1074,15 +1067,15 @@ $server->safe_psql('game', q{
 	$holder->query_safe('ROLLBACK');
 	$_->quit foreach $holder, $adopter;
 }
-is($server->safe_psql('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'public.of_type'::regclass AND attname = 'id'}), 'bigint', 'and they are created again');
+is($server->prepare('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'public.of_type'::regclass AND attname = 'id'}), 'bigint', 'and they are created again');
 # A superuser who has put on another role can't lock it.
-$server->safe_psql('game', 'CREATE TABLE public.keys3 (id int PRIMARY KEY); ALTER TABLE public.keys3 OWNER TO app; GRANT CREATE ON SCHEMA public TO app; GRANT USAGE ON SCHEMA snowflake_migrate TO app;
+$server->prepare('game', 'CREATE TABLE public.keys3 (id int PRIMARY KEY); ALTER TABLE public.keys3 OWNER TO app; GRANT CREATE ON SCHEMA public TO app; GRANT USAGE ON SCHEMA snowflake_migrate TO app;
 	CREATE VIEW public.of_app AS SELECT id FROM public.keys3; ALTER VIEW public.of_app OWNER TO app;
 	CREATE TRIGGER fire INSTEAD OF INSERT ON public.of_app FOR EACH ROW EXECUTE FUNCTION mallory.by_superuser()');
 watch();
 ($out, $err) = run_as($superuser, q{SET ROLE app; SELECT * FROM snowflake_migrate.adopt('{public.keys3}', recreate_views => true)});
 like($err, qr/public.of_app/, 'with SET ROLE: is refused');
 is(deeds(), 0, 'with SET ROLE: nothing runs');
-is($server->safe_psql('game', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'mallory is no superuser');
+is($server->prepare('game', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}), 'f', 'mallory is no superuser');
 
 done_testing();

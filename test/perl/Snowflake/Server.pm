@@ -348,6 +348,23 @@ sub poll_query_until
 	return $seen ? 1 : 0;
 }
 
+# Runs what only prepares a test; returns what it prints.  All of a role's in one session, as psql and a backend of their own
+# would cost more than what they run.  Nothing that is set, prepared or temporary lasts until the next time.
+sub prepare
+{
+	my ($self, $database, $sql, $role) = @_;
+	my $session = $self->{preparing}->{ $database . "\0" . ($role // '') } //=
+	  $self->background_psql($database, on_error_stop => 0, extra_params => defined $role ? ["--username=$role"] : []);
+
+	$session->set_query_timer_restart;
+	$session->{stderr} = '';
+
+	my $out = $session->query("DISCARD ALL;\n$sql");
+
+	die "$sql\n$session->{stderr}" if $session->{stderr} =~ /^\S+ (ERROR|FATAL):/m;
+	return $out;
+}
+
 # The value of an SQL expression.
 sub value
 {

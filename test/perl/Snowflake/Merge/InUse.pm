@@ -16,6 +16,7 @@ use Time::HiRes qw(usleep);
 our @EXPORT_OK = qw($server $stopped $verify begin call_sql database finish_merge hold players run_of sql start_merge wait_until);
 
 our $server;
+my $locks = 0;
 
 sub world_sql
 {
@@ -69,8 +70,8 @@ sub sql
 
 # The server, and a database that is ready to be merged into.
 #
-# A merge can be stopped where it inserts a row with a mark in watch.stops, as long as the advisory lock 1 is held: it tries
-# again and again.
+# A merge can be stopped where it inserts a row with a mark in watch.stops, as long as the mark's advisory lock is held: it
+# tries again and again.
 sub begin
 {
 	$server = Snowflake::Server->new('realm');
@@ -91,10 +92,10 @@ sub begin
 			q{no_reference('t.ranks', 'rank')}),
 		'CREATE ROLE merger LOGIN', 'GRANT USAGE ON SCHEMA t, u TO merger', 'GRANT SELECT ON ALL TABLES IN SCHEMA u TO merger',
 		'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA t TO merger',
-		'CREATE SCHEMA watch', 'CREATE TABLE watch.stops (mark text PRIMARY KEY)', 'GRANT USAGE ON SCHEMA watch TO merger', 'GRANT SELECT ON watch.stops TO merger',
+		'CREATE SCHEMA watch', 'CREATE TABLE watch.stops (mark text PRIMARY KEY, lock int NOT NULL)', 'GRANT USAGE ON SCHEMA watch TO merger', 'GRANT SELECT ON watch.stops TO merger',
 		q{CREATE FUNCTION watch.stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
-			IF current_setting(''application_name'') = ''merge'' AND EXISTS (SELECT FROM watch.stops AS s WHERE s.mark = NEW.mark) THEN
-				PERFORM pg_advisory_xact_lock_shared(1);
+			IF current_setting(''application_name'') = ''merge'' THEN
+				PERFORM pg_advisory_xact_lock_shared(s.lock) FROM watch.stops AS s WHERE s.mark = NEW.mark;
 			END IF;
 			RETURN NEW;
 		END'},
@@ -140,13 +141,17 @@ sub finish_merge
 	return;
 }
 
+# Stops a merge at these marks, and at no others any more, until the session that is returned ends.  To stop one that is
+# stopped further on, hold it there before the former session ends.
 sub hold
 {
 	my ($database, @marks) = @_;
 	my $holder = $server->background_psql($database);
 
-	sql($database, 'TRUNCATE watch.stops', map { "INSERT INTO watch.stops VALUES ('$_')" } @marks);
-	$holder->query_safe('SELECT pg_advisory_lock(1)');
+	$locks++;
+	$holder->query_safe("SELECT pg_advisory_lock($locks)");
+	# No TRUNCATE: a merge that is stopped has looked there.
+	sql($database, join '; ', 'BEGIN', 'DELETE FROM watch.stops', map({ "INSERT INTO watch.stops VALUES ('$_', $locks)" } @marks), 'COMMIT');
 	return $holder;
 }
 
@@ -168,7 +173,9 @@ sub wait_until
 	return;
 }
 
-our $stopped = q{EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'merge' AND wait_event = 'advisory')};
+# Where hold() has last said.
+our $stopped = q{EXISTS (SELECT FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE application_name = 'merge' AND locktype = 'advisory' AND NOT granted
+	AND objid = (SELECT max(lock) FROM watch.stops))};
 our $verify = 'SELECT * FROM snowflake_migrate.verify((SELECT max(run) FROM snowflake_migrate.runs))';
 
 sub run_of
