@@ -115,7 +115,7 @@ test: ready
 PROVE_TESTS ?= test/t/*.pl
 .PHONY: tap
 # More than there are processors: they wait some of the time.
-TAP_JOBS ?= 6
+TAP_JOBS ?= 4
 tap: PROVE_FLAGS = -I test/perl -j$(TAP_JOBS) --timer
 # Seconds that a test waits for what has to happen: more than PostgreSQL's 180, for a machine that does much else.
 tap: export PG_TEST_TIMEOUT_DEFAULT ?= 600
