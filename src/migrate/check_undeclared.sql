@@ -99,6 +99,14 @@ AS $$
 		SELECT r.stem, r.relation, r.mode, false
 		FROM referable AS r
 		WHERE r.is_only_maker AND r.stem IS NOT NULL AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = r.stem)
+		UNION ALL
+		/* The number of a second version, labels2, where no other is called so without it. */
+		SELECT g.word, x.relation, x.mode, x.is_plain
+		FROM (SELECT r.relation, r.mode, r.stem IS NULL AS is_plain, y.word, count(*) OVER (PARTITION BY y.word) AS count
+			  FROM referable AS r CROSS JOIN LATERAL (SELECT rtrim(r.word, '0123456789')) AS y (word)
+			  WHERE y.word <> r.word) AS x
+			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(x.word) AS g (word)
+		WHERE x.count = 1 AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = g.word)
 	)
 	SELECT coalesce(array_agg(w.word ORDER BY w.word, w.relation), '{}'),
 		coalesce(array_agg(w.relation ORDER BY w.word, w.relation), '{}'),
@@ -128,8 +136,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named(text, snowflake_migrate_int
 /*
  * The table that a table's column names by its stem, or by its whole name (is_stem): the one that is called so, also
  * without the first word, where its own table has the same one, dhcp6_server for a server of dhcp6_options; one that is
- * called as a part of its own table, prefs_types for a type of prefs; and by a stem, the only one whose name ends so,
- * ci_builds for build.
+ * called as a part of its own table, prefs_types for a type of prefs; and by a stem, the one that its own table is called
+ * as a part of, client_class for a class of client_class_options, and the only one whose name ends so, ci_builds for build:
+ * of all, or of those with the first word of its own table.
  */
 CREATE FUNCTION snowflake_migrate_internal.named_by(
 	own regclass,
@@ -162,9 +171,19 @@ AS $$
 		ORDER BY c.relation LIMIT 1
 	),
 	ending AS (
-		SELECT min(c.relation::oid)::regclass AS relation FROM candidate AS c
+		SELECT c.relation, c.word, c.rest IS NOT NULL AS is_akin FROM candidate AS c
 		WHERE is_stem AND c.is_plain AND right(c.word, length(name) + 1) = '_' || name
-		HAVING count(DISTINCT c.relation) = 1
+	),
+	whole AS (
+		SELECT e.relation FROM ending AS e JOIN own_name AS o ON starts_with(o.word, e.word || '_')
+		ORDER BY length(e.word) DESC, e.relation LIMIT 1
+	),
+	sole AS (
+		SELECT CASE
+			WHEN count(DISTINCT e.relation) = 1 THEN min(e.relation::oid)
+			WHEN count(DISTINCT e.relation) FILTER (WHERE e.is_akin) = 1 THEN min(e.relation::oid) FILTER (WHERE e.is_akin)
+			END::regclass AS relation
+		FROM ending AS e
 	)
 	SELECT CASE
 		WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
@@ -172,7 +191,8 @@ AS $$
 			snowflake_migrate_internal.named(name, known, is_stem),
 			(SELECT a.relation FROM akin AS a),
 			(SELECT p.relation FROM part AS p),
-			(SELECT e.relation FROM ending AS e),
+			(SELECT w.relation FROM whole AS w),
+			(SELECT s.relation FROM sole AS s),
 			CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
 				SELECT FROM own_name AS o
 				WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END

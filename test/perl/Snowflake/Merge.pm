@@ -311,7 +311,7 @@ sub allow_stops
 
 # Stops the next merge at the first of so many rows that are not there yet, or the next rollback at one that is; of rows whose
 # marks match.  Fewer, if there are fewer.  A merge never comes to a row that a policy leaves out: with "merged", only rows count that
-# another merge brought to that database.
+# another merge brought to that database.  Also at every row of the tables "all_of", so that no worker copies them meanwhile.
 sub stop_at
 {
 	my ($self, $database, $count, %params) = @_;
@@ -322,7 +322,9 @@ sub stop_at
 	my @rows = map { my $world = $_; map { map { $_->{mark} } @{ $self->{worlds}->{$world}->{$_} } } @stoppable } @sources;
 	my @chosen = choose($count, grep { $_ =~ $pattern && ($params{rollback} ? $there{$_} : !$there{$_} && (!$params{merged} || $comes{$_})) } @rows);
 
-	$self->sql($database, 'TRUNCATE watch.stops', map { "INSERT INTO watch.stops VALUES ('$_')" } @chosen);
+	my @all = map { my $world = $_; map { map { $_->{mark} } @{ $self->{worlds}->{$world}->{$_} } } @{ $params{all_of} // [] } } @sources;
+
+	$self->sql($database, 'TRUNCATE watch.stops', map { "INSERT INTO watch.stops SELECT DISTINCT unnest('{$_}'::text[])" } join ',', @chosen, @all);
 	return scalar @chosen;
 }
 
