@@ -102,7 +102,8 @@ AS $$
 		UNION ALL
 		/* The number of a second version, labels2, where no other is called so without it. */
 		SELECT g.word, x.relation, x.mode, x.is_plain
-		FROM (SELECT r.relation, r.mode, r.stem IS NULL AS is_plain, y.word, count(*) OVER (PARTITION BY y.word) AS count
+		FROM (SELECT r.relation, r.mode, r.stem IS NULL AS is_plain, y.word,
+				count(*) OVER (PARTITION BY y.word) AS count
 			  FROM referable AS r CROSS JOIN LATERAL (SELECT rtrim(r.word, '0123456789')) AS y (word)
 			  WHERE y.word <> r.word) AS x
 			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(x.word) AS g (word)
@@ -136,9 +137,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named(text, snowflake_migrate_int
 /*
  * The table that a table's column names by its stem, or by its whole name (is_stem): the one that is called so, also
  * without the first word, where its own table has the same one, dhcp6_server for a server of dhcp6_options; one that is
- * called as a part of its own table, prefs_types for a type of prefs; and by a stem, the one that its own table is called
- * as a part of, client_class for a class of client_class_options, and the only one whose name ends so, ci_builds for build:
- * of all, or of those with the first word of its own table.
+ * called as a part of its own table, prefs_types for a type of prefs; and by a stem, the one that its own table is
+ * called as a part of, client_class for a class of client_class_options, and the only one whose name ends so,
+ * ci_builds for build: of all, or of those with the first word of its own table.
  */
 CREATE FUNCTION snowflake_migrate_internal.named_by(
 	own regclass,
@@ -181,7 +182,8 @@ AS $$
 	sole AS (
 		SELECT CASE
 			WHEN count(DISTINCT e.relation) = 1 THEN min(e.relation::oid)
-			WHEN count(DISTINCT e.relation) FILTER (WHERE e.is_akin) = 1 THEN min(e.relation::oid) FILTER (WHERE e.is_akin)
+			WHEN count(DISTINCT e.relation) FILTER (WHERE e.is_akin) = 1
+				THEN min(e.relation::oid) FILTER (WHERE e.is_akin)
 			END::regclass AS relation
 		FROM ending AS e
 	)
