@@ -319,12 +319,11 @@ sub stop_at
 	my $marks = join ' UNION ALL ', map { "SELECT mark FROM realm.$_" } @stoppable;
 	my %there = map { $_ => 1 } split /\n/, $self->sql($database, $marks);
 	my %comes = $params{merged} ? map { $_ => 1 } split /\n/, $self->sql($params{merged}, $marks) : ();
-	my @rows = map { my $world = $_; map { map { $_->{mark} } @{ $self->{worlds}->{$world}->{$_} } } @stoppable } @sources;
-	my @chosen = choose($count, grep { $_ =~ $pattern && ($params{rollback} ? $there{$_} : !$there{$_} && (!$params{merged} || $comes{$_})) } @rows);
+	my $marks_of = sub { my @tables = @_; return map { my $world = $self->{worlds}->{$_}; map { map { $_->{mark} } @{ $world->{$_} } } @tables } @sources };
+	my @chosen = choose($count, grep { $_ =~ $pattern && ($params{rollback} ? $there{$_} : !$there{$_} && (!$params{merged} || $comes{$_})) } $marks_of->(@stoppable));
+	my $stops = join ',', @chosen, $marks_of->(@{ $params{all_of} // [] });
 
-	my @all = map { my $world = $_; map { map { $_->{mark} } @{ $self->{worlds}->{$world}->{$_} } } @{ $params{all_of} // [] } } @sources;
-
-	$self->sql($database, 'TRUNCATE watch.stops', map { "INSERT INTO watch.stops SELECT DISTINCT unnest('{$_}'::text[])" } join ',', @chosen, @all);
+	$self->sql($database, 'TRUNCATE watch.stops', "INSERT INTO watch.stops SELECT DISTINCT unnest('{$stops}'::text[])");
 	return scalar @chosen;
 }
 
