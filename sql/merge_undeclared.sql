@@ -202,3 +202,29 @@ CREATE TABLE net.host (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), class_
 SELECT format('CREATE TABLE b.%I AS TABLE %s', relname, oid::regclass) FROM pg_class WHERE relnamespace = 'net'::regnamespace AND relkind = 'r' ORDER BY relname \gexec
 SELECT severity, relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
 DROP SCHEMA b, net CASCADE;
+-- whole names: a state of its own table, a version's number, a word more, the end of a name with the same first word; fk and ref;
+-- by values: another of the same, and what its own table is called as a part of, before smaller ones; two that are called so
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.lease_state (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.lease6_types (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.parameter_data_type (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.label_types (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.host_identifier_type (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.app_settings_profiles (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.feeds (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.archived_feeds (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.hosts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), dhcp_identifier_type int, size int);
+CREATE TABLE net.app_prefs (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), profile int, data_type int);
+CREATE TABLE net.lease4 (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), state int, lease_type int, parameter_type int, label int,
+	fk_host bigint, host_ref bigint, templateid bigint, old_feed_id bigint, feed_id bigint, external_id bigint);
+CREATE TABLE net.lease4_note (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), ref_key bigint, thing_id bigint);
+SELECT format('CREATE TABLE b.%I AS TABLE %s', relname, oid::regclass) FROM pg_class WHERE relnamespace = 'net'::regnamespace AND relkind = 'r' ORDER BY relname \gexec
+SELECT severity, relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
+SELECT format('INSERT INTO b.%I (id) SELECT g FROM generate_series(1, 60) AS g', relname) FROM pg_class WHERE relnamespace = 'net'::regnamespace AND relkind = 'r' AND relnatts = 1 ORDER BY relname \gexec
+INSERT INTO b.hosts SELECT g, g, 2000 + g FROM generate_series(1, 50) AS g;
+INSERT INTO b.app_prefs SELECT g, g, g FROM generate_series(1, 50) AS g;
+INSERT INTO b.lease4 SELECT g, g % 4 + 1, g % 4 + 1, g % 4 + 1, g, g, g, g, g, g, g FROM generate_series(1, 50) AS g;
+INSERT INTO b.lease4_note SELECT g, g % 40 + 1, g % 40 + 1 FROM generate_series(1, 50) AS g;
+SELECT severity, relation, object, problem, example FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
+DROP SCHEMA b, net CASCADE;

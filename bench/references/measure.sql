@@ -20,4 +20,10 @@ SELECT t.relation, t.name, t.referenced, f.problem,
 			THEN 'asked, listed'
 		ELSE 'asked, wrong' END AS verdict
 FROM truth AS t LEFT JOIN finding AS f USING (relation, name)
-WHERE t.is_key IS NOT TRUE;
+WHERE t.is_key IS NOT TRUE AND t.referenced IS NOT NULL;
+
+-- Columns that are asked about and refer to nothing.
+CREATE VIEW needless AS
+SELECT f.relation, f.name, f.problem
+FROM finding AS f
+WHERE f.problem !~ '^(may hold ids|key is not given)' AND NOT EXISTS (SELECT FROM truth AS t WHERE (t.relation, t.name) = (f.relation, f.name));

@@ -52,6 +52,12 @@ FROM chain AS f JOIN app_column AS c USING (oid, attnum) JOIN app_table AS t USI
 GROUP BY t.relname, c.attname, t.conkey, c.attnum
 ORDER BY 1;
 
+-- Columns of other foreign keys: whatever is said of them is neither right nor wrong.
+SELECT format('INSERT INTO truth VALUES (%L, %L, NULL, NULL);', t.relname, c.attname)
+FROM pg_constraint AS f JOIN app_table AS t ON t.oid = f.conrelid JOIN app_column AS c ON c.oid = t.oid AND c.attnum = ANY (f.conkey)
+WHERE f.contype = 'f' AND NOT EXISTS (SELECT FROM app_reference AS r WHERE r.oid = c.oid AND r.attnum = c.attnum)
+GROUP BY t.relname, c.attname;
+
 -- Rows: keys from 1 on, references to any of them, a third of them null where that can be; other integers are small.
 SELECT format('INSERT INTO source.%I (%s) SELECT %s FROM generate_series(1, %s) AS g ON CONFLICT DO NOTHING;',
 	t.relname, string_agg(quote_ident(c.attname), ', ' ORDER BY c.attnum),

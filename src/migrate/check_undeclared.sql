@@ -29,9 +29,18 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.singulars(text)
 	IS 'for snowflake_migrate.merge()''s own use: a word as it is, and in the singular';
 
+/* A name whose words have no numbers at their ends: lease_types for lease6_types. */
+CREATE FUNCTION snowflake_migrate_internal.without_numbers(word text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT regexp_replace(word, '([a-z])[0-9]+(_|$)', E'\\1\\2', 'g')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.without_numbers(text)
+	IS 'for snowflake_migrate.merge()''s own use: a name without the numbers at the ends of its words';
+
 /*
- * What a column is about whose name has id at its end, at its beginning or before a last word, or parent at its
- * beginning: icon for icon_id, iconid_off; feed for parent_feed.
+ * What a column is about whose name has id at its end, at its beginning or before a last word, or fk or ref, or parent
+ * at its beginning: icon for icon_id, iconid_off, fk_icon; feed for parent_feed.
  */
 CREATE FUNCTION snowflake_migrate_internal.stem(word text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -39,6 +48,8 @@ AS $$
 	SELECT CASE
 		WHEN word ~ '._ids?$' THEN regexp_replace(word, '_ids?$', '')
 		WHEN word ~ '^ids?_.' THEN regexp_replace(word, '^ids?_', '')
+		WHEN word ~ '^(fk|ref)_.' THEN regexp_replace(word, '^(fk|ref)_', '')
+		WHEN word ~ '._(fk|ref)$' THEN regexp_replace(word, '_(fk|ref)$', '')
 		/* Words that end so. */
 		WHEN word ~ ('(^|_)(acid|android|bid|covid|fluid|grid|hybrid|(pre|un)?paid|raid|rapid|solid|(in)?valid|void)s?'
 			'(_[a-z]+|[0-9]*)$') THEN NULL
@@ -100,11 +111,11 @@ AS $$
 		FROM referable AS r
 		WHERE r.is_only_maker AND r.stem IS NOT NULL AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = r.stem)
 		UNION ALL
-		/* The number of a second version, labels2, where no other is called so without it. */
+		/* The number of a version, labels2, lease6_types, where no other is called so without it. */
 		SELECT g.word, x.relation, x.mode, x.is_plain
 		FROM (SELECT r.relation, r.mode, r.stem IS NULL AS is_plain, y.word,
 				count(*) OVER (PARTITION BY y.word) AS count
-			  FROM referable AS r CROSS JOIN LATERAL (SELECT rtrim(r.word, '0123456789')) AS y (word)
+			  FROM referable AS r CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.without_numbers(r.word)) AS y (word)
 			  WHERE y.word <> r.word) AS x
 			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(x.word) AS g (word)
 		WHERE x.count = 1 AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = g.word)
@@ -137,9 +148,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named(text, snowflake_migrate_int
 /*
  * The table that a table's column names by its stem, or by its whole name (is_stem): the one that is called so, also
  * without the first word, where its own table has the same one, dhcp6_server for a server of dhcp6_options; one that is
- * called as a part of its own table, prefs_types for a type of prefs; and by a stem, the one that its own table is
- * called as a part of, client_class for a class of client_class_options, and the only one whose name ends so,
- * ci_builds for build: of all, or of those with the first word of its own table.
+ * called as a part of its own table, prefs_types for a type of prefs, lease_state for a state of lease4; by a stem, the
+ * one that its own table is called as a part of, datalist for a list of datalist_entry; and the only one
+ * whose name ends so, ci_builds for build: of all, or of those with the first word of its own table, which alone count
+ * for a whole name.  By a whole name, too, the only one that has a word more, parameter_data_type for parameter_type,
+ * name_types for name.
  */
 CREATE FUNCTION snowflake_migrate_internal.named_by(
 	own regclass,
@@ -149,10 +162,12 @@ CREATE FUNCTION snowflake_migrate_internal.named_by(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH own_name AS (
-		SELECT g.word, split_part(w.word, '_', 1) || '_' AS beginning
+		SELECT n.word, split_part(n.word, '_', 1) || '_' AS beginning
 		FROM pg_class AS c
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
 			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(w.word) AS g (word)
+			CROSS JOIN LATERAL (
+				VALUES (g.word), (snowflake_migrate_internal.without_numbers(g.word))) AS n (word)
 		WHERE c.oid = own
 	),
 	candidate AS (
@@ -163,7 +178,8 @@ AS $$
 	),
 	akin AS (
 		SELECT c.relation FROM candidate AS c
-		WHERE c.rest = name OR is_stem AND right(name, length(c.rest) + 1) = '_' || c.rest
+		WHERE c.rest = name
+			OR right(name, length(c.rest) + 1) = '_' || c.rest AND (is_stem OR strpos(c.rest, '_') > 0)
 		ORDER BY length(c.rest) DESC, c.relation LIMIT 1
 	),
 	part AS (
@@ -173,19 +189,30 @@ AS $$
 	),
 	ending AS (
 		SELECT c.relation, c.word, c.rest IS NOT NULL AS is_akin FROM candidate AS c
-		WHERE is_stem AND c.is_plain AND right(c.word, length(name) + 1) = '_' || name
+		WHERE c.is_plain AND right(c.word, length(name) + 1) = '_' || name
 	),
 	whole AS (
-		SELECT e.relation FROM ending AS e JOIN own_name AS o ON starts_with(o.word, e.word || '_')
-		ORDER BY length(e.word) DESC, e.relation LIMIT 1
+		SELECT c.relation FROM candidate AS c JOIN own_name AS o ON starts_with(o.word, c.word || '_')
+		WHERE is_stem AND c.is_plain
+			AND (right(c.word, length(name) + 1) = '_' || name OR length(name) >= 4 AND right(c.word, length(name)) = name)
+		ORDER BY length(c.word) DESC, c.relation LIMIT 1
 	),
 	sole AS (
 		SELECT CASE
-			WHEN count(DISTINCT e.relation) = 1 THEN min(e.relation::oid)
+			WHEN is_stem AND count(DISTINCT e.relation) = 1 THEN min(e.relation::oid)
 			WHEN count(DISTINCT e.relation) FILTER (WHERE e.is_akin) = 1
 				THEN min(e.relation::oid) FILTER (WHERE e.is_akin)
 			END::regclass AS relation
 		FROM ending AS e
+	),
+	longer AS (
+		SELECT CASE WHEN count(DISTINCT c.relation) = 1 THEN min(c.relation::oid)::regclass END AS relation
+		FROM candidate AS c
+			CROSS JOIN LATERAL (SELECT split_part(name, '_', 1) || '_') AS n (beginning)
+		WHERE NOT is_stem AND c.is_plain AND starts_with(c.word, n.beginning)
+			AND (c.word = name || '_type'
+				 OR right(c.word, length(name) - length(n.beginning) + 1) = '_' || substr(name, length(n.beginning) + 1)
+					AND length(c.word) > length(name) AND length(name) > length(n.beginning))
 	)
 	SELECT CASE
 		WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
@@ -195,6 +222,7 @@ AS $$
 			(SELECT p.relation FROM part AS p),
 			(SELECT w.relation FROM whole AS w),
 			(SELECT s.relation FROM sole AS s),
+			(SELECT l.relation FROM longer AS l),
 			CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
 				SELECT FROM own_name AS o
 				WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END
@@ -202,14 +230,14 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a column names';
 
-/* Whether a word is one for who did something, or had it done: author, sent_by. */
+/* Whether a word is one for who did something, or had it done: author, sent_by; not is_author. */
 CREATE FUNCTION snowflake_migrate_internal.is_somebody(word text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT word ~ ('(^|_)(by|admin|agent|approver|assignee|attacker|author|buyer|client|creator|defender|editor'
-		'|employee|follower|founder|friend|from_user|host|inviter|invitee|killer|leader|loser|manager|member|mentor'
+	SELECT word !~ '^(can|has|is)_' AND word ~ ('(^host|(^|_)(by|admin|agent|approver|assignee|attacker|author|buyer|client|contact|creator|defender|editor'
+		'|employee|follower|founder|friend|from_user|inviter|invitee|killer|leader|loser|manager|member|mentor'
 		'|moderator|opponent|owner|participant|player|receiver|recipient|referrer|reporter|requester|reviewer|seller'
-		'|sender|submitter|subscriber|supervisor|to_user|updater|uploader|user|victim|visitor|voter|winner|writer)$')
+		'|sender|submitter|subscriber|supervisor|to_user|updater|uploader|user|victim|visitor|voter|winner|writer))$')
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.is_somebody(text)
 	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for who did something';
@@ -624,24 +652,41 @@ CREATE TYPE snowflake_migrate_internal.questioned_column AS (
 
 /*
  * The tables that a column may refer to, by its values alone, the likeliest first: for a word that is one for somebody
- * those of persons, its own first; then the smallest, as in a great one any number is a key, its own last.
+ * those of persons, its own first; for one that is one for another of the same, its own; those that its own is called as
+ * a part of; then the smallest, as in a great one any number is a key.  Its own is among those that listed() names.
  */
 CREATE FUNCTION snowflake_migrate_internal.likeliest(
 	own regclass,
 	word text,
 	fitting regclass[],
 	known snowflake_migrate_internal.vocabulary) RETURNS regclass[]
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT array_agg(f.relation ORDER BY p.is_person DESC, (f.relation = own) <> p.is_person, f.n)
-	FROM unnest(fitting) WITH ORDINALITY AS f (relation, n)
-		CROSS JOIN LATERAL (
-			SELECT snowflake_migrate_internal.is_somebody(likeliest.word) AND EXISTS (
-				SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
+	WITH kind AS (
+		SELECT snowflake_migrate_internal.is_somebody(likeliest.word) AS is_somebody,
+			likeliest.word ~ ('(^|_)(ancestor|blocked_by|clone|clone_of|copied_from|copy|copy_of|duplicate|duplicate_of'
+				'|merged_into|next|obsolete_by|obsoleted_by|original|parent|predecessor|previous|replaced_by|replaces|reply'
+				'|reply_to|root|source|successor|superseded_by|template)(_[a-z]+)?$') AS is_another,
+			(SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = own) AS own_word
+	),
+	ranked AS (
+		SELECT f.relation,
+			row_number() OVER (ORDER BY p.is_person DESC, p.is_own AND (p.is_person OR k.is_another) DESC,
+				p.is_whole DESC, p.is_own, f.n) AS rank
+		FROM unnest(fitting) WITH ORDINALITY AS f (relation, n)
+			CROSS JOIN kind AS k
+			CROSS JOIN LATERAL (
+				SELECT f.relation = own,
+					k.is_somebody AND NOT k.is_another AND coalesce(bool_or(w.word ~ (
+						'(^|_)(account|avatar|character|client|customer|employee|hero|member|person|player|profile|user)$'
+					)), false),
+					coalesce(bool_or(starts_with(k.own_word, w.word || '_')), false)
+				FROM unnest(known.words, known.relations) AS w (word, relation)
 				WHERE w.relation = f.relation
-					AND w.word ~ ('(^|_)(account|avatar|character|client|customer|employee|hero|member|person|player'
-								  '|profile|user)$'))
-		) AS p (is_person)
+			) AS p (is_own, is_person, is_whole)
+	)
+	SELECT array_agg(r.relation ORDER BY CASE WHEN r.relation = own THEN least(r.rank, 3.5) ELSE r.rank END)
+	FROM ranked AS r
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.likeliest(
 	regclass, text, regclass[], snowflake_migrate_internal.vocabulary)
@@ -676,7 +721,7 @@ BEGIN
 	IF coalesce(cardinality(col.relations), 0) = 0 THEN
 		/* No row has a value yet, or those that there are belong to nothing that is merged. */
 		IF (has_id OR namesake IS NOT NULL AND col.total = 0) AND col.form <> 'text' THEN
-			RETURN NEXT ROW ('perhaps', col.relation, col.name, 'may hold ids', NULL,
+			RETURN NEXT ROW ('perhaps', col.relation, col.name, 'may hold ids' || coalesce(' of ' || namesake, ''), NULL,
 				ARRAY[coalesce(namesake::text, '?')], NULL, NULL, 'open', NULL)::snowflake_migrate_internal.question;
 		END IF;
 		RETURN;
@@ -719,7 +764,19 @@ DECLARE
 			JOIN pg_class AS c ON c.oid = col.relation
 		WHERE w.relation <> col.relation AND w.relation = ANY (col.relations)
 			AND starts_with(snowflake_migrate_internal.word(c.relname), w.word || '_'));
-	others regclass[];
+	/*
+	 * The others that are called so, where the name has words more than its table's: archived_feeds, beside feeds, for
+	 * old_feed.
+	 */
+	others regclass[] := (
+		SELECT array_agg(DISTINCT w.relation)
+		FROM unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
+			CROSS JOIN LATERAL (SELECT '_' || substring(col.stem FROM '[^_]+$')) AS l (word)
+		WHERE is_stem AND n IS NOT NULL AND w.is_plain AND w.relation <> referenced AND w.relation = ANY (col.relations)
+			AND right('_' || w.word, length(l.word)) = l.word
+			AND NOT EXISTS (
+				SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
+				WHERE r.relation = referenced AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem));
 BEGIN
 	IF is_odd THEN
 		others := snowflake_migrate_internal.likeliest(col.relation, col.stem, col.relations, known);
@@ -728,11 +785,15 @@ BEGIN
 		CASE WHEN is_odd
 			THEN format('is called like a reference to %s, though few of its values are keys of it', referenced)
 				|| coalesce('; they are keys of ' || snowflake_migrate_internal.listed(others), '')
+			WHEN others IS NOT NULL
+				THEN format('may be a reference to %s, or to %s: they are called so, and its values are keys of them',
+							referenced, snowflake_migrate_internal.listed(others))
 			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
-		CASE WHEN is_odd THEN 'open' WHEN is_stem AND n IS NOT NULL AND NOT is_either THEN 'sure'
+		CASE WHEN is_odd THEN 'open'
+			WHEN is_stem AND n IS NOT NULL AND NOT is_either AND others IS NULL THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END
