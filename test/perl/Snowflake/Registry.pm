@@ -145,7 +145,7 @@ sub claim
 {
 	my ($self, $node, $columns, $group) = @_;
 
-	return $self->safe_psql('postgres', "SELECT $columns FROM snowflake_claims WHERE node = $node AND registry_group = '" . ($group // 'default') . q{'});
+	return $self->value("$columns FROM snowflake_claims WHERE node = $node AND registry_group = '" . ($group // 'default') . q{'});
 }
 
 # Waits until this is true of the claim on a number.

@@ -16,6 +16,7 @@ use warnings FATAL => 'all';
 
 use parent 'PostgreSQL::Test::Cluster';
 
+use Carp;
 use IPC::Run;
 use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
@@ -280,10 +281,22 @@ sub record
 sub refuses
 {
 	my ($self, $sql, $pattern, $name) = @_;
-	my ($status, $out, $err) = $self->psql('postgres', $sql);
+	my ($has_failed, $errors);
 
-	isnt($status, 0, "$name: refused");
-	like($err, $pattern, "$name: the error says why");
+	if ($sql =~ /^SELECT [^;]*$/)
+	{
+		my $asked = $self->session('postgres');
+
+		$has_failed = !ask($asked, $sql) || $asked->{errors} =~ /^(?:ERROR|FATAL|PANIC):/m;
+		$errors = $asked->{errors};
+	}
+	else
+	{
+		# What it sets must not last.
+		($has_failed, undef, $errors) = $self->psql('postgres', $sql);
+	}
+	ok($has_failed, "$name: refused");
+	like($errors, $pattern, "$name: the error says why");
 	return;
 }
 
@@ -311,41 +324,97 @@ sub finish_call
 	return scalar @ids;
 }
 
-# As PostgreSQL's own, but in one session for as long as it lasts: to start psql and a backend for each look costs more than
-# the look, and tests that wait side by side would take much of a slow machine.
+# A psql that is asked again and again.
+sub begin_asking
+{
+	my ($self, $database) = @_;
+	my $asked = { questions => '', answer => '', errors => '', count => 0 };
+
+	local %ENV = $self->_get_env();
+
+	$asked->{run} = IPC::Run::start([ $self->installed_command('psql'), '-XAt', '-d', $self->connstr($database) ],
+		'<', \$asked->{questions}, '>', \$asked->{answer}, '2>', \$asked->{errors});
+	return $asked;
+}
+
+# What it answers to a query, and the errors; true, unless it has ended instead.
+sub ask
+{
+	my ($asked, $query) = @_;
+	my $mark = 'answer ' . ++$asked->{count};
+	my $has_answered = sub { $asked->{answer} =~ /^$mark$/m && $asked->{errors} =~ /^$mark$/m };
+
+	$asked->{answer} = $asked->{errors} = '';
+	$asked->{questions} .= "$query\n;\n\\echo $mark\n\\warn $mark\n";
+	# An error when psql has ended is nothing but a question without an answer.
+	eval { $asked->{run}->pump while $asked->{run}->pumpable && !$has_answered->(); };
+
+	my $is_there = $has_answered->();
+
+	s/^$mark\n//m foreach $asked->{answer}, $asked->{errors};
+	chomp $asked->{answer};
+	return $is_there;
+}
+
+sub end_asking
+{
+	my ($asked) = @_;
+
+	# What was started meanwhile may hold its input open.
+	$asked->{questions} .= "\\q\n";
+	$asked->{run}->kill_kill unless eval { $asked->{run}->finish; 1 };
+	return;
+}
+
+# The psql that answers what is asked of a database; another one where its server has ended.  To start psql and a backend for
+# each question costs more than the answer, and tests that wait side by side would take much of a slow machine.  It goes on until the
+# server stops or has other settings.
+sub session
+{
+	my ($self, $database) = @_;
+	my $asked = $self->{asked}->{$database};
+
+	return $asked if $asked && ask($asked, 'SELECT true') && $asked->{answer} eq 't';
+	end_asking($asked) if $asked;
+	return $self->{asked}->{$database} = $self->begin_asking($database);
+}
+
+sub forget_sessions
+{
+	my ($self, @databases) = @_;
+
+	end_asking($_) foreach grep { defined } map { delete $self->{asked}->{$_} } @databases ? @databases : keys %{ $self->{asked} };
+	return;
+}
+
+# As PostgreSQL's own: a session of its own, so that nothing lasts that it sets.
+sub psql
+{
+	my ($self, $database, $sql, @how) = @_;
+
+	# Neither of use to sessions that are there, nor done where there are some.
+	$self->forget_sessions if $sql =~ /\b(?:DATABASE|ALTER\s+(?:ROLE|USER|SYSTEM))\b/i;
+	return $self->SUPER::psql($database, $sql, @how);
+}
+
+# As PostgreSQL's own.
 sub poll_query_until
 {
 	my ($self, $database, $query, $expected) = @_;
-	my ($questions, $answer, $errors, $session);
-
-	local %ENV = $self->_get_env();
+	my ($asked, $has_seen);
 
 	$expected //= 't';
 	foreach my $look (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
-		unless ($session && $session->pumpable)
-		{
-			# Its server was not there, or has ended.
-			$session->finish if $session;
-			$questions = $answer = $errors = '';
-			$session = IPC::Run::start([ $self->installed_command('psql'), '-XAt', '-d', $self->connstr($database) ],
-				'<', \$questions, '>', \$answer, '2>', \$errors);
-		}
-		$answer = $errors = '';
-		$questions .= "$query\n;\n\\echo look $look\n";
-		# An error when psql has ended is nothing but a look that has seen nothing.
-		eval { $session->pump while $session->pumpable && $answer !~ /^look $look$/m; };
-		$answer =~ s/^look $look\n//m;
-		chomp $answer;
-		last if $answer eq $expected && $errors eq '';
+		$asked = $self->session($database);
+		$has_seen = ask($asked, $query) && $asked->{answer} eq $expected && $asked->{errors} eq '';
+		last if $has_seen;
 		usleep(100_000);
 	}
-
-	my $seen = $answer eq $expected && $errors eq '';
-
-	$session->kill_kill unless eval { $session->finish; 1 };
-	diag("$query\n\nwas to be $expected, and was in the end:\n$answer\n$errors") unless $seen;
-	return $seen ? 1 : 0;
+	# Who drops a database can't do with sessions in it.
+	$self->forget_sessions($database) unless $database eq 'postgres';
+	diag("$query\n\nwas to be $expected, and was in the end:\n$asked->{answer}\n$asked->{errors}") unless $has_seen;
+	return $has_seen ? 1 : 0;
 }
 
 # Runs what only prepares a test; returns what it prints.  All of a role's in one session, as psql and a backend of their own
@@ -369,15 +438,34 @@ sub prepare
 sub value
 {
 	my ($self, $expression) = @_;
+	my $asked = $self->session('postgres');
 
-	return $self->safe_psql('postgres', "SELECT $expression");
+	ask($asked, "SELECT $expression") && $asked->{errors} !~ /^(?:ERROR|FATAL):/m
+	  or croak $self->name . " was asked for $expression: $asked->{errors}";
+	return $asked->{answer};
 }
 
 sub stat
 {
 	my ($self, $column) = @_;
 
-	return $self->safe_psql('postgres', "SELECT $column FROM snowflake_stat");
+	return $self->value("$column FROM snowflake_stat");
+}
+
+sub stop
+{
+	my ($self, @how) = @_;
+
+	$self->forget_sessions;
+	return $self->SUPER::stop(@how);
+}
+
+sub reload
+{
+	my ($self) = @_;
+
+	$self->forget_sessions;
+	return $self->SUPER::reload;
 }
 
 # The name of the wait event in pg_stat_activity; before 17 extensions have one in common.
