@@ -115,7 +115,8 @@ AS $$
 		SELECT g.word, x.relation, x.mode, x.is_plain
 		FROM (SELECT r.relation, r.mode, r.stem IS NULL AS is_plain, y.word,
 				count(*) OVER (PARTITION BY y.word) AS count
-			  FROM referable AS r CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.without_numbers(r.word)) AS y (word)
+			  FROM referable AS r
+				CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.without_numbers(r.word)) AS y (word)
 			  WHERE y.word <> r.word) AS x
 			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(x.word) AS g (word)
 		WHERE x.count = 1 AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = g.word)
@@ -194,7 +195,8 @@ AS $$
 	whole AS (
 		SELECT c.relation FROM candidate AS c JOIN own_name AS o ON starts_with(o.word, c.word || '_')
 		WHERE is_stem AND c.is_plain
-			AND (right(c.word, length(name) + 1) = '_' || name OR length(name) >= 4 AND right(c.word, length(name)) = name)
+			AND (right(c.word, length(name) + 1) = '_' || name
+				 OR length(name) >= 4 AND right(c.word, length(name)) = name)
 		ORDER BY length(c.word) DESC, c.relation LIMIT 1
 	),
 	sole AS (
@@ -234,7 +236,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean,
 CREATE FUNCTION snowflake_migrate_internal.is_somebody(word text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT word !~ '^(can|has|is)_' AND word ~ ('(^host|(^|_)(by|admin|agent|approver|assignee|attacker|author|buyer|client|contact|creator|defender|editor'
+	SELECT word !~ '^(can|has|is)_' AND word ~ ('(^host|(^|_)(by|admin|agent|approver|assignee|attacker|author'
+		'|buyer|client|contact|creator|defender|editor'
 		'|employee|follower|founder|friend|from_user|inviter|invitee|killer|leader|loser|manager|member|mentor'
 		'|moderator|opponent|owner|participant|player|receiver|recipient|referrer|reporter|requester|reviewer|seller'
 		'|sender|submitter|subscriber|supervisor|to_user|updater|uploader|user|victim|visitor|voter|winner|writer))$')
@@ -652,8 +655,8 @@ CREATE TYPE snowflake_migrate_internal.questioned_column AS (
 
 /*
  * The tables that a column may refer to, by its values alone, the likeliest first: for a word that is one for somebody
- * those of persons, its own first; for one that is one for another of the same, its own; those that its own is called as
- * a part of; then the smallest, as in a great one any number is a key.  Its own is among those that listed() names.
+ * those of persons, its own first; for one that is one for another of the same, its own; those that its own is called
+ * as a part of; then the smallest, as in a great one any number is a key.  Its own is among those that listed() names.
  */
 CREATE FUNCTION snowflake_migrate_internal.likeliest(
 	own regclass,
@@ -665,8 +668,8 @@ AS $$
 	WITH kind AS (
 		SELECT snowflake_migrate_internal.is_somebody(likeliest.word) AS is_somebody,
 			likeliest.word ~ ('(^|_)(ancestor|blocked_by|clone|clone_of|copied_from|copy|copy_of|duplicate|duplicate_of'
-				'|merged_into|next|obsolete_by|obsoleted_by|original|parent|predecessor|previous|replaced_by|replaces|reply'
-				'|reply_to|root|source|successor|superseded_by|template)(_[a-z]+)?$') AS is_another,
+				'|merged_into|next|obsolete_by|obsoleted_by|original|parent|predecessor|previous|replaced_by|replaces'
+				'|reply|reply_to|root|source|successor|superseded_by|template)(_[a-z]+)?$') AS is_another,
 			(SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = own) AS own_word
 	),
 	ranked AS (
@@ -678,8 +681,8 @@ AS $$
 			CROSS JOIN LATERAL (
 				SELECT f.relation = own,
 					k.is_somebody AND NOT k.is_another AND coalesce(bool_or(w.word ~ (
-						'(^|_)(account|avatar|character|client|customer|employee|hero|member|person|player|profile|user)$'
-					)), false),
+						'(^|_)(account|avatar|character|client|customer|employee|hero|member|person|player|profile'
+						'|user)$')), false),
 					coalesce(bool_or(starts_with(k.own_word, w.word || '_')), false)
 				FROM unnest(known.words, known.relations) AS w (word, relation)
 				WHERE w.relation = f.relation
@@ -721,7 +724,8 @@ BEGIN
 	IF coalesce(cardinality(col.relations), 0) = 0 THEN
 		/* No row has a value yet, or those that there are belong to nothing that is merged. */
 		IF (has_id OR namesake IS NOT NULL AND col.total = 0) AND col.form <> 'text' THEN
-			RETURN NEXT ROW ('perhaps', col.relation, col.name, 'may hold ids' || coalesce(' of ' || namesake, ''), NULL,
+			RETURN NEXT ROW ('perhaps', col.relation, col.name,
+				'may hold ids' || coalesce(' of ' || namesake, ''), NULL,
 				ARRAY[coalesce(namesake::text, '?')], NULL, NULL, 'open', NULL)::snowflake_migrate_internal.question;
 		END IF;
 		RETURN;
