@@ -136,6 +136,8 @@ sub hold
 {
 	my $holder = $server->background_psql($name);
 
+	# What users have written in transactions that are open keeps from the lock, and nobody else ends them.
+	end_transaction($_, 0) foreach grep { $_->{open} } @users;
 	$holder->query_safe('BEGIN; LOCK TABLE t.items IN SHARE MODE');
 	return $holder;
 }
