@@ -163,7 +163,7 @@ CREATE FUNCTION snowflake_migrate_internal.named_by(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH own_name AS (
-		SELECT n.word, split_part(n.word, '_', 1) || '_' AS beginning
+		SELECT DISTINCT n.word, split_part(n.word, '_', 1) || '_' AS beginning
 		FROM pg_class AS c
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
 			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(w.word) AS g (word)
@@ -171,10 +171,13 @@ AS $$
 				VALUES (g.word), (snowflake_migrate_internal.without_numbers(g.word))) AS n (word)
 		WHERE c.oid = own
 	),
+	/* Each of the rules below wants a word that ends as the name does, but one: few of a great schema's. */
 	candidate AS (
 		SELECT w.relation, w.word, w.is_plain,
 			CASE WHEN starts_with(w.word, n.beginning) THEN substr(w.word, length(n.beginning) + 1) END AS rest
-		FROM unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
+		FROM (SELECT coalesce(substring(name FROM '[^_]+$'), '')) AS l (word)
+			JOIN unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
+				ON right(w.word, length(l.word)) = l.word OR w.word = name || '_type'
 			CROSS JOIN (SELECT DISTINCT o.beginning FROM own_name AS o) AS n
 	),
 	akin AS (
