@@ -287,7 +287,7 @@ sub refuses
 	{
 		my $asked = $self->session('postgres');
 
-		$has_failed = !ask($asked, $sql) || $asked->{errors} =~ /^(?:ERROR|FATAL|PANIC):/m;
+		$has_failed = !succeeds($asked, $sql);
 		$errors = $asked->{errors};
 	}
 	else
@@ -324,15 +324,16 @@ sub finish_call
 	return scalar @ids;
 }
 
-# A psql that is asked again and again.
+# A psql that is asked again and again, as a role or the superuser.
 sub begin_asking
 {
-	my ($self, $database) = @_;
+	my ($self, $database, $role) = @_;
 	my $asked = { questions => '', answer => '', errors => '', count => 0 };
 
 	local %ENV = $self->_get_env();
 
-	$asked->{run} = IPC::Run::start([ $self->installed_command('psql'), '-XAt', '-d', $self->connstr($database) ],
+	$asked->{run} = IPC::Run::start(
+		[ $self->installed_command('psql'), '-XAtq', '-d', $self->connstr($database), defined $role ? "--username=$role" : () ],
 		'<', \$asked->{questions}, '>', \$asked->{answer}, '2>', \$asked->{errors});
 	return $asked;
 }
@@ -356,6 +357,14 @@ sub ask
 	return $is_there;
 }
 
+# Whether it answers without an error.
+sub succeeds
+{
+	my ($asked, $query) = @_;
+
+	return ask($asked, $query) && $asked->{errors} !~ /^(?:ERROR|FATAL|PANIC):/m;
+}
+
 sub end_asking
 {
 	my ($asked) = @_;
@@ -371,19 +380,20 @@ sub end_asking
 # server stops or has other settings.
 sub session
 {
-	my ($self, $database) = @_;
-	my $asked = $self->{asked}->{$database};
+	my ($self, $database, $role) = @_;
+	my $asked = \$self->{asked}->{$database}->{ $role // '' };
 
-	return $asked if $asked && ask($asked, 'SELECT true') && $asked->{answer} eq 't';
-	end_asking($asked) if $asked;
-	return $self->{asked}->{$database} = $self->begin_asking($database);
+	return $$asked if $$asked && ask($$asked, 'SELECT true') && $$asked->{answer} eq 't';
+	end_asking($$asked) if $$asked;
+	return $$asked = $self->begin_asking($database, $role);
 }
 
 sub forget_sessions
 {
 	my ($self, @databases) = @_;
 
-	end_asking($_) foreach grep { defined } map { delete $self->{asked}->{$_} } @databases ? @databases : keys %{ $self->{asked} };
+	@databases = keys %{ $self->{asked} } unless @databases;
+	end_asking($_) foreach map { values %$_ } grep { defined } delete @{ $self->{asked} }{@databases};
 	return;
 }
 
@@ -417,21 +427,14 @@ sub poll_query_until
 	return $has_seen ? 1 : 0;
 }
 
-# Runs what only prepares a test; returns what it prints.  All of a role's in one session, as psql and a backend of their own
-# would cost more than what they run.  Nothing that is set, prepared or temporary lasts until the next time.
+# Runs what only prepares a test; returns what it prints.  Nothing that is set, prepared or temporary lasts until the next time.
 sub prepare
 {
 	my ($self, $database, $sql, $role) = @_;
-	my $session = $self->{preparing}->{ $database . "\0" . ($role // '') } //=
-	  $self->background_psql($database, on_error_stop => 0, extra_params => defined $role ? ["--username=$role"] : []);
+	my $asked = $self->session($database, $role);
 
-	$session->set_query_timer_restart;
-	$session->{stderr} = '';
-
-	my $out = $session->query("DISCARD ALL;\n$sql");
-
-	die "$sql\n$session->{stderr}" if $session->{stderr} =~ /^\S+ (ERROR|FATAL):/m;
-	return $out;
+	succeeds($asked, "DISCARD ALL;\n$sql") or croak "$sql\n$asked->{errors}";
+	return $asked->{answer};
 }
 
 # The value of an SQL expression.
@@ -440,8 +443,7 @@ sub value
 	my ($self, $expression) = @_;
 	my $asked = $self->session('postgres');
 
-	ask($asked, "SELECT $expression") && $asked->{errors} !~ /^(?:ERROR|FATAL):/m
-	  or croak $self->name . " was asked for $expression: $asked->{errors}";
+	succeeds($asked, "SELECT $expression") or croak $self->name . " was asked for $expression: $asked->{errors}";
 	return $asked->{answer};
 }
 
