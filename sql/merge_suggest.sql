@@ -99,3 +99,20 @@ DELETE FROM snowflake_migrate.declared_created;
 DROP SCHEMA "It's", "From" CASCADE;
 DROP OWNED BY suggester;
 DROP ROLE suggester;
+
+--
+-- What happens to a row later does not tell when it was made
+--
+CREATE SCHEMA old;
+CREATE SCHEMA new;
+CREATE TABLE new.films (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), last_update timestamptz NOT NULL DEFAULT now());
+CREATE TABLE new.actors (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), retired timestamptz DEFAULT now());
+CREATE TABLE new.visits (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), at timestamptz DEFAULT now(), updated_at timestamptz DEFAULT now());
+CREATE TABLE new.rooms (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), happened timestamptz, deleted_at timestamptz);
+CREATE TABLE old.films (LIKE new.films);
+CREATE TABLE old.actors (LIKE new.actors);
+CREATE TABLE old.visits (LIKE new.visits);
+CREATE TABLE old.rooms (LIKE new.rooms);
+SELECT step, certainty, relation, object FROM snowflake_migrate.suggest('{old}', 'new');
+SELECT relation, object, advice FROM snowflake_migrate.check('{old}', 'new') WHERE problem ~ 'packed at the start' ORDER BY 1;
+DROP SCHEMA old, new CASCADE;

@@ -149,6 +149,24 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables whose rows are merged';
 
+/* The foreign tables that a relation reads: itself, or those of a view, and of the views in it. */
+CREATE FUNCTION snowflake_migrate_internal.foreign_tables(relation regclass) RETURNS SETOF regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH RECURSIVE read (oid) AS (
+		SELECT relation::oid
+		UNION
+		SELECT d.refobjid
+		FROM read AS v
+			JOIN pg_rewrite AS r ON r.ev_class = v.oid AND r.ev_type = '1'
+			JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+				AND d.refclassid = 'pg_class'::regclass
+	)
+	SELECT c.oid FROM read JOIN pg_class AS c USING (oid) WHERE c.relkind = 'f'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';
+
 /* The columns of a table that are there. */
 CREATE FUNCTION snowflake_migrate_internal.columns_of(relation regclass) RETURNS SETOF pg_catalog.pg_attribute
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -325,8 +343,9 @@ BEGIN
 		PERFORM snowflake_migrate_internal.check_target(run_);
 		PERFORM snowflake_migrate_internal.take_samples(run_);
 	ELSE
+		PERFORM snowflake_migrate_internal.check_clashes(run_) WHERE checked.can_read;
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
-			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',
+			'clashes of references and references to missing rows were not looked for, as the errors stand in the way',
 			advice => 'Correct the errors, and check again.');
 	END IF;
 	IF checked.can_read THEN

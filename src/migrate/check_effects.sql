@@ -81,6 +81,15 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_triggers(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds which triggers and rules fire';
 
+/* Is a column called like the time of something that happens to a row later? */
+CREATE FUNCTION snowflake_migrate_internal.tells_change(word text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT word ~ '(^|_)(updated|modified|changed|last|seen|deleted|removed|retired|expire|ended|closed)'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.tells_change(text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a column is called like a time of a later change';
+
 /* Generated columns, and new ids that could tell when rows were created and don't. */
 CREATE FUNCTION snowflake_migrate_internal.check_generated(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -108,6 +117,7 @@ BEGIN
 			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(t.relation) AS c
 		WHERE t.mode = 'copy' AND t.kind = 'id' AND t.created IS NULL
 			AND c.atttypid IN ('timestamptz'::regtype, 'timestamp'::regtype)
+			AND NOT snowflake_migrate_internal.tells_change(snowflake_migrate_internal.word(c.attname))
 		GROUP BY t.relation
 		HAVING count(*) = 1;
 END
@@ -217,7 +227,7 @@ BEGIN
 			JOIN snowflake_migrate_internal.merged_tables(run_) AS t ON t.no = k.no
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(k.name)) AS w (word)
 			JOIN snowflake_migrate_internal.undeclared_columns(run_) AS c
-				ON c.form IN ('integer', 'array') AND c.relation <> t.relation
+				ON c.form IN ('integer', 'array') AND (c.relation, c.name) <> (t.relation, k.name)
 					AND (c.word = w.word OR right(c.word, length(w.word) + 1) = '_' || w.word)
 		WHERE k.run = run_ AND k.changed_by IN ('rerank', 'next_free');
 END

@@ -33,54 +33,87 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.conditional_references(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: references with conditions';
 
-/* Conditions that overlap, that leave values out, or that can't be evaluated in a source. */
-CREATE FUNCTION snowflake_migrate_internal.check_conditions(run_ bigint) RETURNS boolean
+/*
+ * Conditions of references from one table of a source, rows of conditional_references(), that overlap, that leave
+ * values out, or that can't be evaluated.  All in one pass over the table: it may be on another server.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_conditions_of(run_ bigint, refs jsonb[]) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	can_map boolean := true;
+	source CONSTANT name := refs[1] ->> 'source';
+	relation CONSTANT regclass := refs[1] ->> 'relation';
 	r record;
-	found_ record;
 BEGIN
-	FOR r IN SELECT c.* FROM snowflake_migrate_internal.conditional_references(run_) AS c LOOP
-		BEGIN
-			EXECUTE snowflake_migrate_internal.fill($query$
-				SELECT count(*) FILTER (WHERE s."snowflake conditions" > 1) AS overlapping,
-					min({row}) FILTER (WHERE s."snowflake conditions" > 1) AS overlapping_example,
-					count(*) FILTER (WHERE s."snowflake conditions" = 0) AS left_out,
-					min({row}) FILTER (WHERE s."snowflake conditions" = 0) AS left_out_example
-				FROM (SELECT {"name"}.*, {conditions} AS "snowflake conditions" FROM {source} AS {"name"}) AS s
-				WHERE s.{"column"} IS NOT NULL
-			$query$, jsonb_build_object(
-				'row', snowflake_migrate_internal.row_text(r.key),
-				'name', (SELECT c.relname FROM pg_class AS c WHERE c.oid = r.relation),
-				'conditions', r.conditions,
-				'source', snowflake_migrate_internal.only(r.source_relation),
-				'column', r.name)) INTO found_;
-		EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
-			can_map := false;
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation::text, r.name,
-				'the condition of the reference cannot be evaluated: ' || SQLERRM,
-				advice => 'Declare the reference with snowflake_migrate.declare_reference() again, '
-					'or give a view of the source that has what the condition needs.');
-			CONTINUE;
-		END;
-		IF found_.overlapping > 0 THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation::text, r.name,
-				'more than one condition of a reference holds', found_.overlapping, found_.overlapping_example,
+	FOR r IN EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT c.ref ->> 'name' AS name, (c.ref -> 'is_complete')::boolean AS is_complete, f.*
+		FROM unnest({'refs'}::jsonb[]) WITH ORDINALITY AS c (ref, n)
+			JOIN (
+				SELECT v.n, count(*) FILTER (WHERE v.held > 1) AS overlapping,
+					min({row}) FILTER (WHERE v.held > 1) AS overlapping_example,
+					count(*) FILTER (WHERE v.held = 0) AS left_out,
+					min({row}) FILTER (WHERE v.held = 0) AS left_out_example
+				FROM (SELECT {"table"}.*, {held} FROM {source} AS {"table"}) AS s
+					CROSS JOIN LATERAL (VALUES {values}) AS v (n, held, is_given)
+				WHERE v.is_given
+				GROUP BY v.n
+			) AS f USING (n)
+		ORDER BY n
+	$query$, jsonb_build_object(
+		'refs', refs::text,
+		'row', snowflake_migrate_internal.row_text(ARRAY(SELECT jsonb_array_elements_text(refs[1] -> 'key'))::name[]),
+		'table', (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation),
+		'source', snowflake_migrate_internal.only((refs[1] ->> 'source_relation')::regclass),
+		'held', (
+			SELECT string_agg(format('%s AS "snowflake conditions %s"', c.ref ->> 'conditions', c.n), ', ')
+			FROM unnest(refs) WITH ORDINALITY AS c (ref, n)),
+		'values', (
+			SELECT string_agg(format('(%s, s."snowflake conditions %1$s", s.%I IS NOT NULL)', c.n, c.ref ->> 'name'),
+							  ', ')
+			FROM unnest(refs) WITH ORDINALITY AS c (ref, n))))
+	LOOP
+		IF r.overlapping > 0 THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source, relation::text, r.name,
+				'more than one condition of a reference holds', r.overlapping, r.overlapping_example,
 				'Declare references whose conditions exclude each other.');
 		END IF;
-		IF found_.left_out > 0 AND NOT r.is_complete THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', r.source, r.relation::text, r.name,
+		IF r.left_out > 0 AND NOT r.is_complete THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', source, relation::text, r.name,
 				'no condition of a reference holds: values are copied as they are',
-				found_.left_out, found_.left_out_example,
+				r.left_out, r.left_out_example,
 				format('If they are ids too: SELECT snowflake_migrate.declare_reference(%L, %L, ''?'', ''?'');',
-					   r.relation, r.name));
+					   relation, r.name));
 		END IF;
 	END LOOP;
-	RETURN can_map;
+	RETURN true;
+EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
+	IF cardinality(refs) > 1 THEN
+		/* Which of them it is. */
+		RETURN (SELECT bool_and(snowflake_migrate_internal.check_conditions_of(run_, ARRAY[c.ref]))
+				FROM unnest(refs) AS c (ref));
+	END IF;
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source, relation::text, refs[1] ->> 'name',
+		'the condition of the reference cannot be evaluated: ' || SQLERRM,
+		advice => 'Declare the reference with snowflake_migrate.declare_reference() again, '
+			'or give a view of the source that has what the condition needs.');
+	RETURN false;
 END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions_of(bigint, jsonb[])
+	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references from a table';
+
+/* The same for all tables of all sources. */
+CREATE FUNCTION snowflake_migrate_internal.check_conditions(run_ bigint) RETURNS boolean
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT coalesce(bool_and(snowflake_migrate_internal.check_conditions_of(run_, t.refs)), true)
+	FROM (
+		SELECT array_agg(to_jsonb(c) ORDER BY c.name) AS refs
+		FROM snowflake_migrate_internal.conditional_references(run_) AS c
+		GROUP BY c.source, c.source_relation
+		ORDER BY c.source, c.source_relation
+	) AS t
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
@@ -234,8 +267,8 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
-			'in the target, ' || v.problem, v.count,
-			advice => 'Bring back what these rows refer to, or change them, before the merge.')
+			'in the target, ' || v.problem, v.count, v.example,
+			'Bring back what these rows refer to, or change them, before the merge.')
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			CROSS JOIN LATERAL snowflake_migrate_internal.verify_foreign_keys(run_, t.no) AS v
 		/* A right that is missing is in the report. */

@@ -816,8 +816,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT ROW ('large object', relation_, name_, 'may name large objects, which a merge does not copy', NULL, NULL,
 				NULL, NULL, 'open', s.source)::snowflake_migrate_internal.question
-	FROM snowflake_migrate_internal.source_tables(run_) AS s JOIN pg_class AS c ON c.oid = s.source_relation
-	WHERE s.relation = relation_ AND c.relkind = 'f'
+	FROM snowflake_migrate_internal.source_tables(run_) AS s
+	WHERE s.relation = relation_ AND EXISTS (SELECT snowflake_migrate_internal.foreign_tables(s.source_relation))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_large_objects(bigint, regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column that names large objects';

@@ -208,6 +208,9 @@ DECLARE
 	in_map bigint;
 	found record;
 	lost bigint;		-- that were never inserted
+	differing_rows CONSTANT text := 'rows of the target are not what they should be';
+	new_rows CONSTANT text := 'rows of the source are not in the map: it changed';
+	lost_rows CONSTANT text := 'rows in the map are no longer in the source: it changed';
 BEGIN
 	IF names ->> 'kind' = 'none' THEN
 		RETURN QUERY SELECT v.* FROM snowflake_migrate_internal.verify_multiset(names) AS v WHERE NOT in_use;
@@ -233,7 +236,9 @@ BEGIN
 			count(*) FILTER (WHERE w.is_own AND w.unmapped) AS unmapped,
 			count(*) FILTER (WHERE w.action = 'm' AND w.is_there AND w.other) AS others,
 			min(w.old_key) FILTER (WHERE w.action NOT IN ('s', 'b') AND NOT w.is_there OR w.is_own AND w.unmapped)
-				AS example
+				AS example,
+			min(w.old_key) FILTER (WHERE w.is_own AND w.is_there AND w.differs AND w.changed) AS changed_example,
+			min(w.old_key) FILTER (WHERE w.action = 'm' AND w.is_there AND w.other) AS other_example
 		FROM (
 			SELECT m.action, m.action IN ('c', 'r') AS is_own, t.{"first_key"} IS NOT NULL AS is_there,
 				{m.o#::text} AS old_key, {differs} AS differs, {changed} AS changed, ({unmapped}) AS unmapped,
@@ -249,20 +254,32 @@ BEGIN
 		SELECT coalesce(p.severity, 'error'), p.problem, p.count, p.example FROM (VALUES
 			(NULL, 'rows are missing in the target', lost, found.example),
 			('info', 'rows that the merge brought were deleted since', found.missing - lost, found.example),
-			(NULL, 'rows of the target are not what they should be', found.differing, NULL),
-			('info', 'rows that the merge brought were changed since', found.changed, NULL),
+			(NULL, differing_rows, found.differing, NULL),
+			('info', 'rows that the merge brought were changed since', found.changed, found.changed_example),
 			(CASE WHEN in_use THEN 'info' END,
 			 'rows of the target that stand for the source''s are gone', found.gone, found.example),
 			(CASE WHEN in_use THEN 'info' END,
-			 'the map leads to other rows of the target than it did', found.others, found.example),
+			 'the map leads to other rows of the target than it did', found.others, found.other_example),
 			(NULL, 'rows refer to rows that the map does not have', found.unmapped, found.example),
-			(NULL, 'rows of the source are not in the map: it changed', in_source - found.joined, NULL),
-			(NULL, 'rows in the map are no longer in the source: it changed', in_map - found.joined, NULL))
+			(NULL, new_rows, in_source - found.joined, NULL),
+			(NULL, lost_rows, in_map - found.joined, NULL))
 			AS p (severity, problem, count, example)
 		WHERE p.count > 0
 	LOOP
-		IF problem = 'rows of the target are not what they should be' THEN
+		/* Each of these takes a pass of its own. */
+		IF problem = differing_rows THEN
 			example := snowflake_migrate_internal.verify_example(names);
+		ELSIF problem = new_rows THEN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT min({s.@::text}) FROM {source_table} AS s
+				WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.source = {source} AND ({m.o#}) = ({s.@}))
+			$query$, names) INTO example;
+		ELSIF problem = lost_rows THEN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT min({m.o#::text}) FROM {map} AS m
+				WHERE m.source = {source}
+					AND NOT EXISTS (SELECT FROM {source_table} AS s WHERE ({m.o#}) = ({s.@}))
+			$query$, names) INTO example;
 		END IF;
 		RETURN NEXT;
 	END LOOP;
@@ -424,18 +441,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_surplus(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows that are in the target more often than they should be';
 
-/* How many rows refer to rows that are not there, by one foreign key, with names as foreign_key_names() gives them. */
-CREATE FUNCTION snowflake_migrate_internal.verify_foreign_key(names jsonb) RETURNS bigint
+/*
+ * How many rows refer to rows that are not there, by one foreign key, with names as foreign_key_names() gives them; and
+ * to what one of them refers.
+ */
+CREATE FUNCTION snowflake_migrate_internal.verify_foreign_key(names jsonb, OUT missing bigint, OUT example text)
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
-DECLARE
-	missing bigint;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT count(*) FROM {child} AS t WHERE {given} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
-	$query$, names) INTO missing;
-	RETURN missing;
+		SELECT count(*), min(concat_ws(', ', {columns})) FROM {child} AS t
+		WHERE {given} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
+	$query$, names) INTO missing, example;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_foreign_key(jsonb)
@@ -449,7 +467,8 @@ CREATE FUNCTION snowflake_migrate_internal.verify_foreign_keys(
 	run_ bigint,
 	no_ int,
 	OUT problem text,
-	OUT count bigint) RETURNS SETOF record
+	OUT count bigint,
+	OUT example text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -477,7 +496,8 @@ BEGIN
 		) AS f
 		ORDER BY f.conname
 	LOOP
-		count := snowflake_migrate_internal.verify_foreign_key(fk.names);
+		SELECT v.missing, v.example INTO count, example
+			FROM snowflake_migrate_internal.verify_foreign_key(fk.names) AS v;
 		IF count > 0 THEN
 			problem := format('rows that the foreign key %I refers to are not there', fk.conname);
 			RETURN NEXT;
@@ -599,7 +619,7 @@ BEGIN
 		FROM snowflake_migrate_internal.verify_changes(run_, no_) AS v WHERE v.count > 0;
 	RETURN QUERY SELECT 'combined values are not what the rows say: a source changed', v.count, v.example
 		FROM snowflake_migrate_internal.verify_combined(run_, no_) AS v WHERE v.count > 0;
-	RETURN QUERY SELECT v.problem, v.count, NULL::text
+	RETURN QUERY SELECT v.problem, v.count, v.example
 		FROM snowflake_migrate_internal.verify_foreign_keys(run_, no_) AS v;
 	RETURN QUERY SELECT 'constraints or triggers are not as they were', NULL::bigint,
 			snowflake_migrate_internal.differing_items(plan.former_state, x.state)

@@ -86,7 +86,10 @@ set_problem(Problem *problem, const char *what, const char *message)
 	}
 }
 
-/* A thread logs in: nothing else may touch the connection, nor may exit() do what libraries do there. */
+/*
+ * Is a thread logging in?  Meanwhile no other may use the connection, and the process must not call exit(), which runs
+ * what libraries have registered with atexit().
+ */
 bool		is_in_thread;
 
 [[noreturn]] void

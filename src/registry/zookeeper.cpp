@@ -657,7 +657,7 @@ zookeeper_system_identifier()
 	return 0;
 }
 
-/* It has no encryption, and whom it names its clients trust. */
+/* Nothing is encrypted, and a client believes whoever answers at the address. */
 bool
 zookeeper_trusts_network(const StoreContext *, Problem *)
 {

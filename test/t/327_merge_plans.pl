@@ -12,6 +12,8 @@ use Test::More;
 my $server = Snowflake::Server->new('plans');
 my $references = 12;
 my @columns = map { "player_$_" } 1 .. $references;
+my $check = q{SELECT count(*) FROM snowflake_migrate.check('{realm}', 'public')};
+my @checked;
 
 $server->init;
 $server->configure('autovacuum' => 'off');
@@ -26,7 +28,7 @@ sub tables
 
 	return "CREATE TABLE players (id $key, name text);
 		CREATE TABLE items (id $key, player_id bigint NOT NULL REFERENCES players, what text);
-		CREATE TABLE events (id $key, " . join(', ', map { "$_ bigint" } @columns) . ');
+		CREATE TABLE events (id $key, what text, " . join(', ', map { "$_ bigint" } @columns) . ');
 		CREATE TABLE titles (title text PRIMARY KEY, what text);';
 }
 
@@ -55,8 +57,27 @@ sub reads_of_events
 
 sub declare
 {
-	$server->safe_psql('game', "SELECT snowflake_migrate.declare_reference('events', '$_', 'players')") foreach @_;
+	my ($condition, @names) = @_;
+
+	$server->safe_psql('game', sprintf q{SELECT snowflake_migrate.declare_reference('events', '%s', 'players', %s)}, $_, $condition) foreach @names;
 	return;
+}
+
+# How often a check reads the events, with references of one column, and of all.
+sub reads_by_one_and_all
+{
+	my ($condition) = @_;
+	my ($one, @others) = @columns;
+	my @reads;
+
+	$server->safe_psql('game', 'DELETE FROM snowflake_migrate.declared_references');
+	$server->safe_psql('game', "SELECT snowflake_migrate.declare_no_reference('events', '$_')") foreach @others;
+	declare($condition, $one);
+	push @reads, reads_of_events(plans_of($server, 'game', $check));
+	$server->safe_psql('game', 'DELETE FROM snowflake_migrate.declared_no_references');
+	declare($condition, @others);
+	push @reads, reads_of_events(@checked = plans_of($server, 'game', $check));
+	return @reads;
 }
 
 # What the planner knows of the records are those of an earlier merge: of another one, it expects none.
@@ -71,22 +92,18 @@ $server->safe_psql('game', q{
 $server->safe_psql('game', q{CALL snowflake_migrate.merge('{source}', 'target', '{76}')});
 $server->safe_psql('game', 'ANALYZE snowflake_migrate.records');
 
-my $check = q{SELECT count(*) FROM snowflake_migrate.check('{realm}', 'public')};
-my @others = splice @columns, 1;
-
-$server->safe_psql('game', "SELECT snowflake_migrate.declare_no_reference('events', '$_')") foreach @others;
-declare(@columns);
 # Each title of the source takes the place of one of the target's, which is put on record.
 $server->safe_psql('game', q{SELECT snowflake_migrate.declare_policy('titles', 'titles_pkey', 'keep_source')});
-my $reads = reads_of_events(plans_of($server, 'game', $check));
+foreach my $condition ('NULL', q{'what IS NOT NULL'})
+{
+	my ($by_one, $by_all) = reads_by_one_and_all($condition);
 
-$server->safe_psql('game', 'DELETE FROM snowflake_migrate.declared_no_references');
-declare(@others);
-my @checked = plans_of($server, 'game', $check);
-
-cmp_ok($reads, '>', 0, 'the check reads the foreign table');
-is(reads_of_events(@checked), $reads, "$references references are checked in as many passes as one");
-is_deeply([ read_again(@checked) ], [], 'the check reads no table for each row of another');
+	cmp_ok($by_one, '>', 0, 'the check reads the foreign table');
+	is($by_all, $by_one, "$references references are checked in as many passes as one (condition: $condition)");
+	is_deeply([ read_again(@checked) ], [], 'the check reads no table for each row of another');
+}
+$server->safe_psql('game', 'DELETE FROM snowflake_migrate.declared_references');
+declare('NULL', @columns);
 is_deeply([ read_again(plans_of($server, 'game', q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', dry_run => true)})) ], [], 'nor does a dry run, in which nothing is analyzed');
 is_deeply([ read_again(plans_of($server, 'game', q{CALL snowflake_migrate.merge('{realm}', 'public', '{77}', batch_size => 1000)})) ], [], 'nor does the merge');
 

@@ -60,18 +60,36 @@ is($server->safe_psql('game', 'SELECT count(*) FROM ONLY events'), '10', 'the pa
 is($server->safe_psql('game', 'SELECT count(*) FROM snowflake_migrate.runs AS r, snowflake_migrate.verify(r.run)'), '0', 'it is proved');
 
 # Large objects stay where they are, and a number of one is that of another here.
-$server->safe_psql('game', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), picture oid)');
-$server->safe_psql('realm', q{CREATE TABLE photos (id bigserial PRIMARY KEY, picture oid); INSERT INTO photos (picture) SELECT lo_from_bytea(0, 'a picture')});
+$server->safe_psql($_, 'CREATE EXTENSION lo') foreach qw(game realm);
+$server->safe_psql('game', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), picture oid, sketch lo)');
+$server->safe_psql('realm', q{CREATE TABLE photos (id bigserial PRIMARY KEY, picture oid, sketch lo); INSERT INTO photos (picture) SELECT lo_from_bytea(0, 'a picture')});
 $server->safe_psql('game', 'IMPORT FOREIGN SCHEMA public LIMIT TO (photos) FROM SERVER realm INTO realm');
-is($server->safe_psql('game', q{SELECT severity, relation, object, problem FROM snowflake_migrate.check('{realm}', 'public') WHERE object = 'picture'}),
-	'warning|public.photos|picture|may name large objects, which a merge does not copy', 'a column of large objects is asked about');
+
+my $asked = q{SELECT severity, relation, object, problem FROM snowflake_migrate.check('{%s}', 'public') WHERE object IN ('picture', 'sketch') ORDER BY object};
+my $questions = join "\n", map { "warning|public.photos|$_|may name large objects, which a merge does not copy" } qw(picture sketch);
+
+is($server->safe_psql('game', sprintf $asked, 'realm'), $questions, 'columns of large objects are asked about');
+# A view of what is elsewhere is elsewhere, too.
+$server->safe_psql('game', q{
+	CREATE SCHEMA far; IMPORT FOREIGN SCHEMA public LIMIT TO (photos, events) FROM SERVER realm INTO far;
+	CREATE SCHEMA views; CREATE VIEW views.inner_photos AS SELECT * FROM far.photos; CREATE VIEW views.photos AS SELECT * FROM views.inner_photos;
+	CREATE VIEW views.events AS SELECT e.id, e.what FROM far.events AS e});
+is($server->safe_psql('game', sprintf $asked, 'views'), $questions, 'also where the source is a view');
+$errors =~ s/realm/views/;
+$found = $server->safe_psql('game', $errors);
+like($found, qr/^public\.events\|reads a foreign table of a table that has children: their rows come with its own, and so twice\|/, 'so is a view of a parent');
+($here) = $found =~ /^Here: (.*;)/m or die $found;
+like($here, qr/ far\.events /, 'the way out is that of the table that it reads');
+$server->safe_psql('game', $here);
+is($server->safe_psql('game', $errors), '', 'and is one');
 # So that there is something to merge again.
 $server->safe_psql('game', 'CALL snowflake_migrate.rollback(' . $server->safe_psql('game', 'SELECT max(run) FROM snowflake_migrate.runs') . ')');
 ($status, $out, $err) = $server->psql('game', "CALL snowflake_migrate.merge('{realm}', 'public', '{78}')");
 isnt($status, 0, 'and a merge does not begin without an answer');
-like($err, qr/columns may hold ids, and nothing says of which table\nDETAIL: .*\bpicture\b/, 'the error names the column');
+like($err, qr/columns may hold ids, and nothing says of which table\nDETAIL: .*\bpicture\b.*\bsketch\b/s, 'the error names the column');
 $server->safe_psql('game', q{SELECT snowflake_migrate.declare_no_reference('photos', 'picture')});
-is($server->safe_psql('game', q{SELECT count(*) FROM snowflake_migrate.check('{realm}', 'public') WHERE object = 'picture'}), '0', 'it is answered');
+$server->safe_psql('game', q{SELECT snowflake_migrate.declare_no_reference('photos', 'sketch')});
+is($server->safe_psql('game', sprintf $asked, 'realm'), '', 'it is answered');
 $server->safe_psql('game', q{CALL snowflake_migrate.merge('{realm}', 'public', '{78}')});
 is($server->safe_psql('game', 'SELECT count(*) FROM photos'), '1', 'and the merge begins');
 
