@@ -581,6 +581,20 @@ CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT object, problem, example FROM snowflake_migrate.report WHERE run = last() AND problem ~ 'merged values' ORDER BY 1;
 SELECT last_value FROM t.ticket; SELECT last_value FROM t.depth; SELECT last_value, is_called FROM t.code; SELECT last_value FROM t.short; SELECT last_value FROM t.small_no;
 
+-- Ranks of a target in use come after its greatest until they are numbered anew: there must be room.
+SELECT forget();
+CREATE TABLE t.ladder (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), place smallint, rating int, CONSTRAINT lp UNIQUE (place));
+CREATE TABLE a.ladder (id int PRIMARY KEY, place int, rating int);
+INSERT INTO t.ladder (place, rating) VALUES (32766, 15);
+INSERT INTO a.ladder VALUES (1, 1, 10), (2, 2, 20);
+SELECT snowflake_migrate.declare_policy('t.ladder', 'lp', 'rerank', 'rating DESC');
+\set VERBOSITY default
+CALL snowflake_migrate.merge('{a}', 't', node(), target_in_use => true);
+\set VERBOSITY terse
+UPDATE t.ladder SET place = 32765;
+CALL snowflake_migrate.merge('{a}', 't', node(), target_in_use => true) \g /dev/null
+SELECT place, rating FROM t.ladder ORDER BY 1;
+
 -- The proof says which rows it is about.
 SELECT forget();
 CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, rank int);

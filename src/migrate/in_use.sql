@@ -754,29 +754,37 @@ BEGIN
 			ELSE 9223372036854775807 END
 		FROM pg_attribute AS a WHERE a.attrelid = (names ->> 'oid')::oid AND a.attname = names ->> 'changed'));
 	FOR try IN 1 .. 2 LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			WITH r AS MATERIALIZED (
-				SELECT r.*, count(*) OVER () AS rows, row_number() OVER (ORDER BY "merge source", {"changed"}) AS n
-				FROM ({become}) AS r
-				WHERE {comes} AND {"changed"} IS NOT NULL
-					AND (EXISTS (SELECT FROM {clashing}) OR NOT EXISTS (
-						SELECT FROM {change} AS v
-						WHERE v."merge source" = r."merge source" AND ({v."merge o#"}) = ({r."merge o#"})
-							AND v.{"changed"} IS NOT NULL))
-			),
-			base AS (
-				SELECT greatest((SELECT max({"changed"}) FROM {target}), (SELECT max({"changed"}) FROM {change}),
-								(SELECT max({"changed"}) FROM r), 0) AS last
-			)
-			INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
-			SELECT r."merge source", {r."merge o#"}, 0,
-				b.last + least(1000000, greatest(({last} - b.last - r.rows) / 2, 0)) + r.n, r.{"changed"}::text
-			FROM r, base AS b
-			ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
-				SET {"changed"} = excluded.{"changed"},
-					{"old_changed"} = coalesce(v.{"old_changed"}, excluded.{"old_changed"})
-		$query$, names || jsonb_build_object('clashing',
-			CASE try WHEN 1 THEN '(SELECT WHERE false) AS x' ELSE '(SELECT) AS x' END));
+		BEGIN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				WITH r AS MATERIALIZED (
+					SELECT r.*, count(*) OVER () AS rows, row_number() OVER (ORDER BY "merge source", {"changed"}) AS n
+					FROM ({become}) AS r
+					WHERE {comes} AND {"changed"} IS NOT NULL
+						AND (EXISTS (SELECT FROM {clashing}) OR NOT EXISTS (
+							SELECT FROM {change} AS v
+							WHERE v."merge source" = r."merge source" AND ({v."merge o#"}) = ({r."merge o#"})
+								AND v.{"changed"} IS NOT NULL))
+				),
+				base AS (
+					SELECT greatest((SELECT max({"changed"}) FROM {target}), (SELECT max({"changed"}) FROM {change}),
+									(SELECT max({"changed"}) FROM r), 0) AS last
+				)
+				INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
+				SELECT r."merge source", {r."merge o#"}, 0,
+					b.last + least(1000000, greatest(({last} - b.last - r.rows) / 2, 0)) + r.n, r.{"changed"}::text
+				FROM r, base AS b
+				ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
+					SET {"changed"} = excluded.{"changed"},
+						{"old_changed"} = coalesce(v.{"old_changed"}, excluded.{"old_changed"})
+			$query$, names || jsonb_build_object('clashing',
+				CASE try WHEN 1 THEN '(SELECT WHERE false) AS x' ELSE '(SELECT) AS x' END));
+		EXCEPTION WHEN numeric_value_out_of_range THEN
+			RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+				MESSAGE = format('column %I of table %s has no room for ranks until they are numbered anew',
+								 names ->> 'changed', names ->> 'table'),
+				DETAIL = format('They come after all that the target has: %s.', SQLERRM),
+				HINT = 'Give the rows with the greatest values others, or merge while the target is closed.';
+		END;
 		EXIT WHEN try = 2 OR snowflake_migrate_internal.find_clashes(names) = 0;
 	END LOOP;
 END
