@@ -160,77 +160,80 @@ CREATE FUNCTION snowflake_migrate_internal.named_by(
 	name text,
 	is_stem boolean,
 	known snowflake_migrate_internal.vocabulary) RETURNS regclass
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH own_name AS (
-		SELECT DISTINCT n.word, split_part(n.word, '_', 1) || '_' AS beginning
-		FROM pg_class AS c
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
-			CROSS JOIN LATERAL snowflake_migrate_internal.singulars(w.word) AS g (word)
-			CROSS JOIN LATERAL (
-				VALUES (g.word), (snowflake_migrate_internal.without_numbers(g.word))) AS n (word)
-		WHERE c.oid = own
-	),
-	/* Each of the rules below wants a word that ends as the name does, but one: few of a great schema's. */
-	candidate AS (
-		SELECT w.relation, w.word, w.is_plain,
-			CASE WHEN starts_with(w.word, n.beginning) THEN substr(w.word, length(n.beginning) + 1) END AS rest
-		FROM (SELECT coalesce(substring(name FROM '[^_]+$'), '')) AS l (word)
-			JOIN unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
-				ON right(w.word, length(l.word)) = l.word OR w.word = name || '_type'
-			CROSS JOIN (SELECT DISTINCT o.beginning FROM own_name AS o) AS n
-	),
-	akin AS (
-		SELECT c.relation FROM candidate AS c
-		WHERE c.rest = name
-			OR right(name, length(c.rest) + 1) = '_' || c.rest AND (is_stem OR strpos(c.rest, '_') > 0)
-		ORDER BY length(c.rest) DESC, c.relation LIMIT 1
-	),
-	part AS (
-		SELECT c.relation FROM candidate AS c JOIN own_name AS o ON c.word = o.word || '_' || name
-		WHERE c.is_plain
-		ORDER BY c.relation LIMIT 1
-	),
-	ending AS (
-		SELECT c.relation, c.word, c.rest IS NOT NULL AS is_akin FROM candidate AS c
-		WHERE c.is_plain AND right(c.word, length(name) + 1) = '_' || name
-	),
-	whole AS (
-		SELECT c.relation FROM candidate AS c JOIN own_name AS o ON starts_with(o.word, c.word || '_')
-		WHERE is_stem AND c.is_plain
-			AND (right(c.word, length(name) + 1) = '_' || name
-				 OR length(name) >= 4 AND right(c.word, length(name)) = name)
-		ORDER BY length(c.word) DESC, c.relation LIMIT 1
-	),
-	sole AS (
+BEGIN
+	RETURN (
+		WITH own_name AS (
+			SELECT DISTINCT n.word, split_part(n.word, '_', 1) || '_' AS beginning
+			FROM pg_class AS c
+				CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.relname)) AS w (word)
+				CROSS JOIN LATERAL snowflake_migrate_internal.singulars(w.word) AS g (word)
+				CROSS JOIN LATERAL (
+					VALUES (g.word), (snowflake_migrate_internal.without_numbers(g.word))) AS n (word)
+			WHERE c.oid = own
+		),
+		/* Each of the rules below wants a word that ends as the name does, but one: few of a great schema's. */
+		candidate AS (
+			SELECT w.relation, w.word, w.is_plain,
+				CASE WHEN starts_with(w.word, n.beginning) THEN substr(w.word, length(n.beginning) + 1) END AS rest
+			FROM (SELECT coalesce(substring(name FROM '[^_]+$'), '')) AS l (word)
+				JOIN unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
+					ON right(w.word, length(l.word)) = l.word OR w.word = name || '_type'
+				CROSS JOIN (SELECT DISTINCT o.beginning FROM own_name AS o) AS n
+		),
+		akin AS (
+			SELECT c.relation FROM candidate AS c
+			WHERE c.rest = name
+				OR right(name, length(c.rest) + 1) = '_' || c.rest AND (is_stem OR strpos(c.rest, '_') > 0)
+			ORDER BY length(c.rest) DESC, c.relation LIMIT 1
+		),
+		part AS (
+			SELECT c.relation FROM candidate AS c JOIN own_name AS o ON c.word = o.word || '_' || name
+			WHERE c.is_plain
+			ORDER BY c.relation LIMIT 1
+		),
+		ending AS (
+			SELECT c.relation, c.word, c.rest IS NOT NULL AS is_akin FROM candidate AS c
+			WHERE c.is_plain AND right(c.word, length(name) + 1) = '_' || name
+		),
+		whole AS (
+			SELECT c.relation FROM candidate AS c JOIN own_name AS o ON starts_with(o.word, c.word || '_')
+			WHERE is_stem AND c.is_plain
+				AND (right(c.word, length(name) + 1) = '_' || name
+					 OR length(name) >= 4 AND right(c.word, length(name)) = name)
+			ORDER BY length(c.word) DESC, c.relation LIMIT 1
+		),
+		sole AS (
+			SELECT CASE
+				WHEN is_stem AND count(DISTINCT e.relation) = 1 THEN min(e.relation::oid)
+				WHEN count(DISTINCT e.relation) FILTER (WHERE e.is_akin) = 1
+					THEN min(e.relation::oid) FILTER (WHERE e.is_akin)
+				END::regclass AS relation
+			FROM ending AS e
+		),
+		longer AS (
+			SELECT CASE WHEN count(DISTINCT c.relation) = 1 THEN min(c.relation::oid)::regclass END AS relation
+			FROM candidate AS c
+				CROSS JOIN LATERAL (SELECT split_part(name, '_', 1) || '_') AS n (beginning)
+			WHERE NOT is_stem AND c.is_plain AND starts_with(c.word, n.beginning)
+				AND (c.word = name || '_type'
+					 OR right(c.word, length(name) - length(n.beginning) + 1) = '_' || substr(name, length(n.beginning) + 1)
+						AND length(c.word) > length(name) AND length(name) > length(n.beginning))
+		)
 		SELECT CASE
-			WHEN is_stem AND count(DISTINCT e.relation) = 1 THEN min(e.relation::oid)
-			WHEN count(DISTINCT e.relation) FILTER (WHERE e.is_akin) = 1
-				THEN min(e.relation::oid) FILTER (WHERE e.is_akin)
-			END::regclass AS relation
-		FROM ending AS e
-	),
-	longer AS (
-		SELECT CASE WHEN count(DISTINCT c.relation) = 1 THEN min(c.relation::oid)::regclass END AS relation
-		FROM candidate AS c
-			CROSS JOIN LATERAL (SELECT split_part(name, '_', 1) || '_') AS n (beginning)
-		WHERE NOT is_stem AND c.is_plain AND starts_with(c.word, n.beginning)
-			AND (c.word = name || '_type'
-				 OR right(c.word, length(name) - length(n.beginning) + 1) = '_' || substr(name, length(n.beginning) + 1)
-					AND length(c.word) > length(name) AND length(name) > length(n.beginning))
-	)
-	SELECT CASE
-		WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
-		ELSE coalesce(
-			snowflake_migrate_internal.named(name, known, is_stem),
-			(SELECT a.relation FROM akin AS a),
-			(SELECT p.relation FROM part AS p),
-			(SELECT w.relation FROM whole AS w),
-			(SELECT s.relation FROM sole AS s),
-			(SELECT l.relation FROM longer AS l),
-			CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
-				SELECT FROM own_name AS o
-				WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END
+			WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
+			ELSE coalesce(
+				snowflake_migrate_internal.named(name, known, is_stem),
+				(SELECT a.relation FROM akin AS a),
+				(SELECT p.relation FROM part AS p),
+				(SELECT w.relation FROM whole AS w),
+				(SELECT s.relation FROM sole AS s),
+				(SELECT l.relation FROM longer AS l),
+				CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
+					SELECT FROM own_name AS o
+					WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a column names';

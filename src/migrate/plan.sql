@@ -557,14 +557,20 @@ COMMENT ON FUNCTION snowflake_migrate_internal.makes_numbers(regclass, int2)
 
 /* What a domain is over, however many domains lie between; another type is its own base. */
 CREATE FUNCTION snowflake_migrate_internal.base_type(type oid, typmod int, OUT base oid, OUT base_typmod int)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH RECURSIVE step (oid, typmod) AS (
-		VALUES (type, typmod)
-		UNION ALL
-		SELECT y.typbasetype, y.typtypmod FROM step AS s JOIN pg_type AS y ON y.oid = s.oid WHERE y.typtype = 'd'
-	)
-	SELECT s.oid, s.typmod FROM step AS s JOIN pg_type AS y ON y.oid = s.oid WHERE y.typtype <> 'd'
+DECLARE
+	under record;
+BEGIN
+	base := type;
+	base_typmod := typmod;
+	LOOP
+		SELECT y.typbasetype, y.typtypmod INTO under FROM pg_type AS y WHERE y.oid = base AND y.typtype = 'd';
+		EXIT WHEN NOT FOUND;
+		base := under.typbasetype;
+		base_typmod := under.typtypmod;
+	END LOOP;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.base_type(oid, int)
 	IS 'for snowflake_migrate.merge()''s own use: what a domain is over';

@@ -70,14 +70,17 @@ COMMENT ON FUNCTION snowflake_migrate_internal.placeholder(text, jsonb)
 
 /* The query that a template becomes. */
 CREATE FUNCTION snowflake_migrate_internal.fill(template text, names jsonb) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT string_agg(
-			CASE WHEN length(p.part[1]) > 1 AND left(p.part[1], 1) = '{'
-				THEN snowflake_migrate_internal.placeholder(substr(p.part[1], 2, length(p.part[1]) - 2), names)
-				ELSE p.part[1] END,
-			'' ORDER BY p.n)
-	FROM regexp_matches(template, '[{][^{}]+[}]|[^{}]+|[{}]', 'g') WITH ORDINALITY AS p (part, n)
+BEGIN
+	RETURN (
+		SELECT string_agg(
+				CASE WHEN length(p.part[1]) > 1 AND left(p.part[1], 1) = '{'
+					THEN snowflake_migrate_internal.placeholder(substr(p.part[1], 2, length(p.part[1]) - 2), names)
+					ELSE p.part[1] END,
+				'' ORDER BY p.n)
+		FROM regexp_matches(template, '[{][^{}]+[}]|[^{}]+|[{}]', 'g') WITH ORDINALITY AS p (part, n));
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill(text, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the query that a template becomes';
@@ -165,15 +168,18 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
  * has brought.  The map itself stays as it was made: it is a superuser's (owner.sql).
  */
 CREATE FUNCTION snowflake_migrate_internal.brought_map(run_ bigint, no_ int) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT coalesce('(SELECT m.* FROM ' || n.map || ' AS m WHERE '
-		|| (SELECT string_agg(format('(m.source <> %s OR NOT (%s))', s.source, s.not_brought), ' AND '
-							  ORDER BY s.source)
-			FROM snowflake_migrate_internal.plan_sources AS s
-			WHERE s.run = run_ AND s.no = no_ AND s.not_brought IS NOT NULL)
-		|| ')', n.map)
-	FROM (SELECT snowflake_migrate_internal.relation(run_, 'map_' || no_)) AS n (map)
+DECLARE
+	map CONSTANT text := snowflake_migrate_internal.relation(run_, 'map_' || no_);
+	brought text;
+BEGIN
+	SELECT string_agg(format('(m.source <> %s OR NOT (%s))', s.source, s.not_brought), ' AND ' ORDER BY s.source)
+		INTO brought
+		FROM snowflake_migrate_internal.plan_sources AS s
+		WHERE s.run = run_ AND s.no = no_ AND s.not_brought IS NOT NULL;
+	RETURN coalesce('(SELECT m.* FROM ' || map || ' AS m WHERE ' || brought || ')', map);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.brought_map(bigint, int)
 	IS 'for snowflake_migrate.rollback(): the map of a table, with what the run has brought alone';

@@ -160,12 +160,15 @@ COMMENT ON FUNCTION snowflake_migrate_internal.id_of(text, oid)
 
 /* The elements e of an array, as an item after FROM: each as an id, as it is, and its place. */
 CREATE FUNCTION snowflake_migrate_internal.elements_of(value text, type oid) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT format('LATERAL (SELECT %s, u.given, u.n FROM unnest(%s) WITH ORDINALITY AS u (given, n)) '
-					  'AS e (id, given, n)',
-				  snowflake_migrate_internal.id_of('u.given', b.typelem), value)
-	FROM snowflake_migrate_internal.base_type(type, -1) AS y JOIN pg_type AS b ON b.oid = y.base
+BEGIN
+	RETURN (
+		SELECT format('LATERAL (SELECT %s, u.given, u.n FROM unnest(%s) WITH ORDINALITY AS u (given, n)) '
+						  'AS e (id, given, n)',
+					  snowflake_migrate_internal.id_of('u.given', b.typelem), value)
+		FROM snowflake_migrate_internal.base_type(type, -1) AS y JOIN pg_type AS b ON b.oid = y.base);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.elements_of(text, oid)
 	IS 'for snowflake_migrate.merge()''s own use: the elements of an array of ids';
