@@ -218,7 +218,8 @@ BEGIN
 				CROSS JOIN LATERAL (SELECT split_part(name, '_', 1) || '_') AS n (beginning)
 			WHERE NOT is_stem AND c.is_plain AND starts_with(c.word, n.beginning)
 				AND (c.word = name || '_type'
-					 OR right(c.word, length(name) - length(n.beginning) + 1) = '_' || substr(name, length(n.beginning) + 1)
+					 OR right(c.word, length(name) - length(n.beginning) + 1)
+							= '_' || substr(name, length(n.beginning) + 1)
 						AND length(c.word) > length(name) AND length(name) > length(n.beginning))
 		)
 		SELECT CASE
@@ -232,7 +233,8 @@ BEGIN
 				(SELECT l.relation FROM longer AS l),
 				CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
 					SELECT FROM own_name AS o
-					WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', '')) THEN own END) END);
+					WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', ''))
+				THEN own END) END);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
