@@ -67,7 +67,7 @@ BEGIN
 		ORDER BY s.source_no
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min(left(ROW ({given})::text, 100))
+			SELECT count(*), min(left(concat_ws(', ', {given}), 100))
 			FROM (
 				SELECT w.*, row_number() OVER (PARTITION BY {given}) AS "merge place"
 				FROM (SELECT {values} FROM {source_table} AS {"name"} WHERE {indexed}) AS w
@@ -77,7 +77,7 @@ BEGIN
 		$query$, names || jsonb_build_object(
 			'taken', taken, 'source_table', snowflake_migrate_internal.only(source.relation))) INTO n, one;
 		clashes := clashes + n;
-		example := coalesce(example, btrim(one, '()'));
+		example := coalesce(example, one);
 		taken := taken || ' UNION ALL ' || snowflake_migrate_internal.fill(
 			'SELECT {values} FROM {source_table} AS {"name"} WHERE {indexed}',
 			names || jsonb_build_object('source_table', snowflake_migrate_internal.only(source.relation)));
