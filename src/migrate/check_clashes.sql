@@ -30,7 +30,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.unsettled_constraints(bigint, int
 
 /*
  * How many rows of the sources a unique constraint, a row of unique_constraints(), would not let beside those of the
- * target, of the sources before, and of their own source; and one of them.
+ * target and of the sources before; and one of them.
  */
 CREATE FUNCTION snowflake_migrate_internal.clashing(
 	run_ bigint,
@@ -46,8 +46,6 @@ DECLARE
 		'indexed', coalesce(constraint_ ->> 'predicate', 'true'),
 		'given', (SELECT string_agg(format('w."merge e%s"', e.n), ', ')
 				  FROM jsonb_array_elements_text(constraint_ -> 'expressions') WITH ORDINALITY AS e (expression, n)),
-		'nulls', CASE WHEN (constraint_ -> 'distinct_nulls')::boolean THEN 0
-			ELSE jsonb_array_length(constraint_ -> 'expressions') END,
 		'values', (SELECT string_agg(format('%s AS "merge e%s"', e.expression, e.n), ', ')
 				   FROM jsonb_array_elements_text(constraint_ -> 'expressions') WITH ORDINALITY AS e (expression, n)),
 		'same', (SELECT string_agg(snowflake_migrate_internal.compared(o.operator::oid,
@@ -68,12 +66,8 @@ BEGIN
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*), min(left(concat_ws(', ', {given}), 100))
-			FROM (
-				SELECT w.*, row_number() OVER (PARTITION BY {given}) AS "merge place"
-				FROM (SELECT {values} FROM {source_table} AS {"name"} WHERE {indexed}) AS w
-			) AS w
+			FROM (SELECT {values} FROM {source_table} AS {"name"} WHERE {indexed}) AS w
 			WHERE EXISTS (SELECT FROM ({taken}) AS t WHERE {same})
-				OR w."merge place" > 1 AND num_nulls({given}) <= {nulls}
 		$query$, names || jsonb_build_object(
 			'taken', taken, 'source_table', snowflake_migrate_internal.only(source.relation))) INTO n, one;
 		clashes := clashes + n;
@@ -89,22 +83,3 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.clashing(bigint, int, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: how many rows clash in a unique constraint';
-
-/*
- * Adds to the report which rows clash, where errors keep the maps from being made.  Rows that stay behind by a
- * condition (only) are not known yet: nothing is said of their tables.
- */
-CREATE FUNCTION snowflake_migrate_internal.check_clashes(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-BEGIN
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, u.label,
-			'rows clash', c.clashes, c.example, snowflake_migrate_internal.policy_advice(t.relation, u.label))
-		FROM snowflake_migrate_internal.merged_tables(run_) AS t
-			CROSS JOIN LATERAL snowflake_migrate_internal.unsettled_constraints(run_, t.no) AS u
-			CROSS JOIN LATERAL snowflake_migrate_internal.clashing(run_, t.no, u.definition) AS c
-		WHERE t.condition IS NULL AND c.clashes > 0;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_clashes(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: finds rows that clash, by their values';

@@ -201,30 +201,27 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_kinds(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds tables that are not as most are';
 
 /*
- * Foreign tables whose rows come twice, also by a view of such a table: what a foreign data wrapper reads from the
- * other server has no ONLY, so that the rows of the table's children come with its own, and as their own.  A view there
- * that has ONLY is called otherwise.
+ * Foreign tables whose rows come twice: what a foreign data wrapper reads from the other server has no ONLY, so that
+ * the rows of the table's children come with its own, and as their own.  A view there that has ONLY is called
+ * otherwise.
  */
 CREATE FUNCTION snowflake_migrate_internal.check_foreign_parents(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, s.relation::text, NULL,
-			CASE WHEN f.ftrelid = s.source_relation THEN 'is' ELSE 'reads' END
-				|| ' a foreign table of a table that has children: their rows come with its own, and so twice',
+			'is a foreign table of a table that has children: their rows come with its own, and so twice',
 			advice => format(E'On the source''s server: CREATE VIEW %I AS SELECT * FROM ONLY %I;\n'
 								 'Here: ALTER FOREIGN TABLE %s OPTIONS (%s table_name %L);',
-							 c.relname || '_only', c.relname, f.ftrelid::regclass,
+							 c.relname || '_only', c.relname, s.source_relation,
 							 CASE WHEN n.option IS NULL THEN 'ADD' ELSE 'SET' END, c.relname || '_only'))
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN pg_class AS c ON c.oid = s.source_relation
-			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_tables(s.source_relation) AS r (oid)
-			JOIN pg_foreign_table AS f ON f.ftrelid = r.oid
-			JOIN pg_class AS l ON l.oid = f.ftrelid
+			JOIN pg_foreign_table AS f ON f.ftrelid = c.oid
 			CROSS JOIN LATERAL (
 				SELECT max(o.option_value) FROM pg_options_to_table(f.ftoptions) AS o
 				WHERE o.option_name = 'table_name') AS n (option)
-		WHERE coalesce(n.option, l.relname) = c.relname
+		WHERE coalesce(n.option, c.relname) = c.relname
 			AND EXISTS (
 				SELECT FROM pg_inherits AS i JOIN pg_class AS t ON t.oid = i.inhparent AND t.relkind = 'r'
 				WHERE t.oid = s.relation);
