@@ -62,6 +62,9 @@ BEGIN
 		SELECT s.source_relation AS relation FROM snowflake_migrate_internal.source_tables(run_) AS s
 		WHERE s.no = no_ AND snowflake_migrate_internal.can_read(s.source_relation)
 			AND snowflake_migrate_internal.can_read(s.relation)
+			/* A column that is called like its table would be the whole row where it is not there: its owner's code. */
+			AND (snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[names ->> 'name']::name[])
+				 OR NOT snowflake_migrate_internal.has_columns(s.relation, ARRAY[names ->> 'name']::name[]))
 		ORDER BY s.source_no
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
