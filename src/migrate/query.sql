@@ -118,17 +118,6 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.with_partitions(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table and its partitions';
 
-/* The index of a table that has a name. */
-CREATE FUNCTION snowflake_migrate_internal.find_index(relation regclass, name name) RETURNS regclass
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT i.indexrelid
-	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
-	WHERE i.indrelid = relation AND c.relname = find_index.name
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_index(regclass, name)
-	IS 'for snowflake_migrate.merge()''s own use: an index of a table';
-
 /*
  * The unique and exclusion constraints of a table and its partitions that are deferrable: that two rows clash in one is
  * found by a trigger at the end of a transaction, and not where triggers do not fire.
