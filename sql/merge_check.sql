@@ -403,3 +403,37 @@ CREATE VIEW a.broken AS SELECT 1 / 0 AS id;
 CREATE TABLE world.broken (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 SELECT * FROM snowflake_migrate.check('{a}', 'world');
 DROP SCHEMA a, world CASCADE;
+
+--
+-- Conditions: on a source's rows they run none of its owner's code, and one that fails is told
+--
+CREATE SCHEMA a;
+CREATE SCHEMA world;
+CREATE TABLE world.tag (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tag text, upper text, next bigint);
+CREATE TABLE a.tag (id int PRIMARY KEY, next int);
+INSERT INTO a.tag VALUES (1, 1);
+CREATE FUNCTION a.as_text(a.tag) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'code of the source''s owner'; RETURN 'k'; END $$;
+CREATE CAST (a.tag AS text) WITH FUNCTION a.as_text(a.tag) AS IMPLICIT;
+-- a column that is called like its table is not the row, where the source lacks it
+SELECT snowflake_migrate.declare_reference('world.tag', 'next', 'world.tag', 'tag = ''k''');
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'tag IS NOT NULL');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+-- nor is one that the source lacks a function of the row
+ALTER TABLE a.tag ADD tag text DEFAULT 'k';
+UPDATE snowflake_migrate.declared_references SET condition = 'tag.upper = ''K''';
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'tag.upper = ''K''');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+-- a value that the condition fails for
+ALTER TABLE a.tag ADD upper text DEFAULT 'five';
+UPDATE snowflake_migrate.declared_references SET condition = 'upper::int = 5';
+SELECT snowflake_migrate.declare_table('world.tag', 'copy');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+DELETE FROM snowflake_migrate.declared_references;
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'upper::int = 5');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+-- a name that the check gives to a column of its own
+ALTER TABLE a.tag ADD "snowflake conditions 1" int;
+SELECT snowflake_migrate.declare_table('world.tag', 'copy');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+DELETE FROM snowflake_migrate.declared_tables;
+DROP SCHEMA a, world CASCADE;

@@ -123,4 +123,14 @@ INSERT INTO old.tag VALUES (1);
 CREATE FUNCTION old.as_text(old.tag) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'code of the source''s owner'; RETURN 'k'; END $$;
 CREATE CAST (old.tag AS text) WITH FUNCTION old.as_text(old.tag) AS IMPLICIT;
 SELECT step, certainty, relation, object FROM snowflake_migrate.suggest('{old}', 'new') WHERE relation = 'new.tag';
+-- what cannot be compared in one source is counted in others; nulls that are alike clash where the constraint says so
+CREATE SCHEMA older;
+CREATE TABLE older.tag (id int, tag text);
+INSERT INTO older.tag VALUES (1, 'k'), (2, 'l');
+CREATE TABLE new.places (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), x int, y int, UNIQUE NULLS NOT DISTINCT (x, y));
+CREATE TABLE old.places (id int, x int, y int);
+INSERT INTO new.places (x, y) VALUES (NULL, 1), (NULL, NULL);
+INSERT INTO old.places VALUES (1, NULL, 1), (2, NULL, 2), (3, 1, 1);
+SELECT relation, object, reason FROM snowflake_migrate.suggest('{old,older}', 'new') WHERE step = 'policy' ORDER BY 1;
+DROP SCHEMA older CASCADE;
 DROP SCHEMA old, new CASCADE;

@@ -462,7 +462,7 @@ BEGIN
 		) AS r
 			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(r.read) AS c
 		WHERE c.attname ~ ('^(merge ([oenk][0-9]+|source|action|tries|try|former|suffix|rank|combined|is there)'
-						   '|snowflake condition [0-9]+)$')
+						   '|snowflake conditions? [0-9]+)$')
 		UNION ALL
 		SELECT snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, c.name,
 			'a policy changes it, and the merge uses this name for a column of its own', NULL, NULL,

@@ -54,7 +54,7 @@ BEGIN
 					min({row}) FILTER (WHERE v.held > 1) AS overlapping_example,
 					count(*) FILTER (WHERE v.held = 0) AS left_out,
 					min({row}) FILTER (WHERE v.held = 0) AS left_out_example
-				FROM (SELECT {"table"}.*, {held} FROM {source} AS {"table"}) AS s
+				FROM (SELECT *, {held} FROM {named_rows}) AS s
 					CROSS JOIN LATERAL (VALUES {values}) AS v (n, held, is_given)
 				WHERE v.is_given
 				GROUP BY v.n
@@ -63,8 +63,7 @@ BEGIN
 	$query$, jsonb_build_object(
 		'refs', refs::text,
 		'row', snowflake_migrate_internal.row_text(ARRAY(SELECT jsonb_array_elements_text(refs[1] -> 'key'))::name[]),
-		'table', (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation),
-		'source', snowflake_migrate_internal.only((refs[1] ->> 'source_relation')::regclass),
+		'named_rows', snowflake_migrate_internal.named_rows((refs[1] ->> 'source_relation')::regclass, relation),
 		'held', (
 			SELECT string_agg(format('%s AS "snowflake conditions %s"', c.ref ->> 'conditions', c.n), ', ')
 			FROM unnest(refs) WITH ORDINALITY AS c (ref, n)),
@@ -87,7 +86,7 @@ BEGIN
 		END IF;
 	END LOOP;
 	RETURN true;
-EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
+EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
 	IF cardinality(refs) > 1 THEN
 		/* Which of them it is. */
 		RETURN (SELECT bool_and(snowflake_migrate_internal.check_conditions_of(run_, ARRAY[c.ref]))
@@ -142,16 +141,12 @@ BEGIN
 		END IF;
 		BEGIN
 			EXECUTE snowflake_migrate_internal.fill(
-				'SELECT FROM {source} AS {"name"} WHERE ({condition}) IS NOT TRUE LIMIT 0', jsonb_build_object(
-					'name', (SELECT c.relname FROM pg_class AS c WHERE c.oid = t.relation),
-					'condition', t.condition,
-					'source', snowflake_migrate_internal.only(t.source_relation)));
+				'SELECT FROM {named_rows} WHERE ({condition}) IS NOT TRUE LIMIT 0', jsonb_build_object(
+					'named_rows', snowflake_migrate_internal.named_rows(t.source_relation, t.relation),
+					'condition', t.condition));
 		EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
 			can_map := false;
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', t.source, t.relation::text, 'only',
-				'the condition on the rows that come cannot be evaluated: ' || SQLERRM,
-				advice => 'Declare the table with snowflake_migrate.declare_table() again, '
-					'or give a view of the source that has what the condition needs.');
+			PERFORM snowflake_migrate_internal.report_only(run_, t.source, t.relation::text, SQLERRM);
 		END;
 	END LOOP;
 	RETURN can_map;

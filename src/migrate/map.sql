@@ -56,6 +56,18 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
 
+/* Enters into the report that a condition on the rows that come failed in a source. */
+CREATE FUNCTION snowflake_migrate_internal.report_only(run_ bigint, source name, relation text, message text) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.add_to_report(run_, 'error', source, relation, 'only',
+		'the condition on the rows that come cannot be evaluated: ' || message,
+		advice => 'Declare the table with snowflake_migrate.declare_table() again, '
+			'or give a view of the source that has what the condition needs.')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.report_only(bigint, name, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: a condition on rows that failed';
+
 /*
  * Enters the rows of one table of one source that stay behind, since its condition does not hold for them, into the
  * map: no other query asks for it, so that whatever it depends on, as the time does, is asked once.
@@ -69,7 +81,7 @@ DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || (
 		SELECT jsonb_build_object(
 			'source', source_,
-			'source_table', snowflake_migrate_internal.only(s.relation),
+			'named_rows', snowflake_migrate_internal.named_rows(s.relation, t.relation),
 			'condition', t.condition,
 			'values', (SELECT string_agg(k.value, ', ' ORDER BY k.n)
 					   FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k))
@@ -81,7 +93,7 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO {map} ({of_map_no}source, {o#}, action)
 		SELECT {map_no}{source}, {values}, 'b'
-		FROM (SELECT {"name"}.* FROM {source_table} AS {"name"} WHERE ({condition}) IS NOT TRUE) AS s
+		FROM (SELECT * FROM {named_rows} WHERE ({condition}) IS NOT TRUE) AS s
 	$query$, names);
 	GET DIAGNOSTICS found = ROW_COUNT;
 	IF found > 0 THEN
@@ -90,6 +102,9 @@ BEGIN
 				'rows stay behind', found)
 			FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	END IF;
+EXCEPTION WHEN data_exception THEN
+	PERFORM snowflake_migrate_internal.report_only(run_, r.sources[source_], names ->> 'table', SQLERRM)
+		FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.leave_behind(bigint, int, int)

@@ -303,6 +303,24 @@ COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
 	IS 'for snowflake_migrate.merge()''s own use: the rows of a partition, as a condition';
 
 /*
+ * The rows of a table of a source as an item after FROM, for an expression over the columns of the target's table, whose
+ * name they have.  Their row as a whole has no type of its own: casts and functions that the table's owner made for
+ * its type would run.  A column that is called like the table is not taken for the row where the source lacks it.
+ */
+CREATE FUNCTION snowflake_migrate_internal.named_rows(source_relation regclass, relation regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('(SELECT * FROM %s) AS %I', snowflake_migrate_internal.only(source_relation),
+		CASE WHEN snowflake_migrate_internal.has_columns(relation, ARRAY[c.relname])
+				AND NOT snowflake_migrate_internal.has_columns(source_relation, ARRAY[c.relname])
+			THEN 'merge row' ELSE c.relname END)
+	FROM pg_class AS c
+	WHERE c.oid = relation
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.named_rows(regclass, regclass)
+	IS 'for snowflake_migrate.merge()''s own use: the rows of a source under the name of the target''s table';
+
+/*
  * A source's key in the types of the map: integers of any width can be compared with each other, so that a source on
  * another server can compare them; what else has not the target's type becomes it.  type has the target's collation,
  * without which a text of the map could not be compared with one of the target.
@@ -538,7 +556,7 @@ BEGIN
 		)
 		SELECT snowflake_migrate_internal.fill(
 			CASE WHEN n.names ->> 'conditions' IS NULL THEN '{source_table} AS s'
-				ELSE '(SELECT {"name"}.*, {conditions} FROM {source_table} AS {"name"}) AS s' END
+				ELSE '(SELECT *, {conditions} FROM {named_rows}) AS s' END
 			|| CASE WHEN with_map THEN ' JOIN {map} AS m ON m.source = {source} AND {same_key}' ELSE '' END
 			|| CASE WHEN with_map AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 											  WHERE c.run = run_ AND c.no = no_ AND c.changed_by IS NOT NULL)
@@ -551,6 +569,7 @@ BEGIN
 				SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 					'source', source_,
 					'source_table', snowflake_migrate_internal.only(s.relation),
+					'named_rows', snowflake_migrate_internal.named_rows(s.relation, t.relation),
 					'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', '
 													 ORDER BY r.id)
 								   FROM ref AS r WHERE r.condition IS NOT NULL),

@@ -428,46 +428,37 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || constraint_ || jsonb_build_object(
-		'indexed', coalesce(constraint_ ->> 'predicate', 'true'),
-		'given', (SELECT string_agg(format('w."merge e%s"', e.n), ', ')
-				  FROM jsonb_array_elements_text(constraint_ -> 'expressions') WITH ORDINALITY AS e (expression, n)),
-		'values', (SELECT string_agg(format('%s AS "merge e%s"', e.expression, e.n), ', ')
-				   FROM jsonb_array_elements_text(constraint_ -> 'expressions') WITH ORDINALITY AS e (expression, n)),
-		'same', (SELECT string_agg(snowflake_migrate_internal.compared(o.operator::oid,
-								format('w."merge e%s"', o.n), format('t."merge e%s"', o.n)), ' AND ')
-				 FROM jsonb_array_elements_text(constraint_ -> 'operators') WITH ORDINALITY AS o (operator, n)));
-	taken text := snowflake_migrate_internal.fill(
-		'SELECT {values} FROM {target} AS {"name"} WHERE {indexed}', names);
-	source record;
+	names CONSTANT jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_);
+	taken text := names ->> 'taken';
+	source_rows text;
 	n bigint;
 	one text;
 BEGIN
 	clashes := 0;
-	FOR source IN
-		SELECT s.source_relation AS relation FROM snowflake_migrate_internal.source_tables(run_) AS s
+	FOR source_rows IN
+		SELECT snowflake_migrate_internal.fill('SELECT {values} FROM {named_rows} WHERE {indexed}',
+			names || jsonb_build_object(
+				'named_rows', snowflake_migrate_internal.named_rows(s.source_relation, s.relation)))
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
 		WHERE s.no = no_ AND snowflake_migrate_internal.can_read(s.source_relation)
 			AND snowflake_migrate_internal.can_read(s.relation)
-			/* A column that is called like its table would be the whole row where it is not there: its owner's code. */
-			AND (snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[names ->> 'name']::name[])
-				 OR NOT snowflake_migrate_internal.has_columns(s.relation, ARRAY[names ->> 'name']::name[]))
 		ORDER BY s.source_no
 	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min(left(concat_ws(', ', {given}), 100))
-			FROM (SELECT {values} FROM {source_table} AS {"name"} WHERE {indexed}) AS w
-			WHERE EXISTS (SELECT FROM ({taken}) AS t WHERE {same})
-		$query$, names || jsonb_build_object(
-			'taken', taken, 'source_table', snowflake_migrate_internal.only(source.relation))) INTO n, one;
-		clashes := clashes + n;
-		example := coalesce(example, one);
-		taken := taken || ' UNION ALL ' || snowflake_migrate_internal.fill(
-			'SELECT {values} FROM {source_table} AS {"name"} WHERE {indexed}',
-			names || jsonb_build_object('source_table', snowflake_migrate_internal.only(source.relation)));
+		BEGIN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT count(*), min(left(concat_ws(', ', {w.e#}), 100))
+				FROM ({source_rows}) AS w
+				WHERE EXISTS (SELECT FROM ({taken}) AS t WHERE {same})
+			$query$, names || jsonb_build_object('taken', taken, 'source_rows', source_rows)) INTO n, one;
+			clashes := clashes + n;
+			example := coalesce(example, one);
+			taken := snowflake_migrate_internal.fill('SELECT {t.e#} FROM ({taken}) AS t UNION ALL {source_rows}',
+				names || jsonb_build_object('taken', taken, 'source_rows', source_rows));
+		/* This source lacks a column, or has it in another type. */
+		EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
+			NULL;
+		END;
 	END LOOP;
-/* A source lacks a column, or has it in another type. */
-EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
-	clashes := 0;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.clashing(bigint, int, jsonb)
