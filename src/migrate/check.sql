@@ -167,20 +167,22 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';
 
-/* The columns of a table that are there. */
+/* The columns of a table that are there.  Without a SET clause, and not strict, it is inlined. */
 CREATE FUNCTION snowflake_migrate_internal.columns_of(relation regclass) RETURNS SETOF pg_catalog.pg_attribute
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT a.* FROM pg_attribute AS a WHERE a.attrelid = columns_of.relation AND a.attnum > 0 AND NOT a.attisdropped
-$$;
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT a.* FROM pg_attribute AS a WHERE a.attrelid = columns_of.relation AND a.attnum > 0 AND NOT a.attisdropped;
+END;
 COMMENT ON FUNCTION snowflake_migrate_internal.columns_of(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the columns of a table';
 
 /* Whether a table has all of these columns. */
 CREATE FUNCTION snowflake_migrate_internal.has_columns(relation regclass, columns name[]) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT columns <@ ARRAY(SELECT c.attname FROM snowflake_migrate_internal.columns_of(relation) AS c)
+BEGIN
+	RETURN columns <@ ARRAY(SELECT c.attname FROM snowflake_migrate_internal.columns_of(relation) AS c);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_columns(regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: whether a table has columns';

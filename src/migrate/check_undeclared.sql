@@ -73,6 +73,7 @@ CREATE TYPE snowflake_migrate_internal.vocabulary AS (
 	words text[],
 	relations regclass[],
 	is_plain boolean[],
+	endings text[],			-- their last words, and those before _type
 	unchanging regclass[]
 );
 
@@ -124,6 +125,8 @@ AS $$
 	SELECT coalesce(array_agg(w.word ORDER BY w.word, w.relation), '{}'),
 		coalesce(array_agg(w.relation ORDER BY w.word, w.relation), '{}'),
 		coalesce(array_agg(w.is_plain ORDER BY w.word, w.relation), '{}'),
+		ARRAY(SELECT DISTINCT substring(e.word FROM '[^_]+$')
+			  FROM word AS w CROSS JOIN LATERAL (VALUES (w.word), (regexp_replace(w.word, '_type$', ''))) AS e (word)),
 		coalesce(array_agg(w.relation) FILTER (WHERE w.mode = 'same_id'), '{}')
 	FROM word AS w
 $$;
@@ -163,6 +166,10 @@ CREATE FUNCTION snowflake_migrate_internal.named_by(
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	/* A whole name ends with the last word of one that is known.  As a rule, it does not. */
+	IF NOT is_stem AND substring(name FROM '[^_]+$') <> ALL (known.endings) THEN
+		RETURN NULL;
+	END IF;
 	RETURN (
 		WITH own_name AS (
 			SELECT DISTINCT n.word, split_part(n.word, '_', 1) || '_' AS beginning

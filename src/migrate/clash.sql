@@ -389,7 +389,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT string_agg(format('%s of table %s', quote_ident(f.conname), f.conrelid::regclass), ', ')
 	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0 AND f.confrelid = t.relation
+		JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(t.relation) AS f ON f.conparentid = 0
 		CROSS JOIN LATERAL (
 			SELECT array_agg(a.attname) AS columns
 			FROM unnest(f.confkey) AS k (attnum)
@@ -435,7 +435,7 @@ BEGIN
 		END IF;
 	/* Rows that refer to a key of several columns, or to one that is a reference, find each column by itself. */
 	ELSIF names ->> 'kind' = 'key'
-		AND (declared OR EXISTS (SELECT FROM pg_constraint AS f WHERE f.contype = 'f' AND f.confrelid = table_)) THEN
+		AND (declared OR EXISTS (SELECT FROM snowflake_migrate_internal.foreign_keys_to(table_))) THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*) FROM pg_temp.snowflake_merge_clash AS c
 			WHERE ({coalesce(c.t#, c.w#)}) IS DISTINCT FROM ({c.n#})

@@ -74,17 +74,17 @@ BEGIN
 		SELECT snowflake_migrate_internal.names(run_, no_) AS names
 	),
 	q AS MATERIALIZED (
-		SELECT p.*
+		SELECT p.*, snowflake_migrate_internal.rows_origin(run_, no_, source_, false) AS all_rows
 		FROM snowflake_migrate_internal.plan_tables AS t,
 			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', false) AS p
 		WHERE t.run = run_ AND t.no = no_
 	),
-	ref AS (
+	ref AS MATERIALIZED (
 		SELECT r.id, to_jsonb(r) || own.names || jsonb_build_object(
 				'source', source_,
 				'source_name', u.sources[source_],
 				'origin', q.origin,
-				'all_rows', snowflake_migrate_internal.rows_origin(run_, no_, source_, false),
+				'all_rows', q.all_rows,
 				'column', r.name,
 				'becomes', q.expressions[array_position(q.names, r.name::text)],
 				'value', format('s.%I', r.name),

@@ -503,9 +503,11 @@ BEGIN
 			/* Once for each, and not for each table of the run. */
 			CROSS JOIN LATERAL (
 				SELECT coalesce(pg_partition_root(c.confrelid), c.confrelid)::regclass OFFSET 0) AS root (parent)
-			LEFT JOIN snowflake_migrate_internal.plan_tables AS p
-				ON p.run = run_ AND p.relation = root.parent AND p.no = ANY (ARRAY(
-					SELECT s.no FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_))
+			/* By the table, whatever the planner knows of the plan: all of the run would be read for each. */
+			LEFT JOIN LATERAL (
+				SELECT k.* FROM snowflake_migrate_internal.plan_tables AS k WHERE k.relation = root.parent OFFSET 0) AS p
+				ON p.run = run_ AND EXISTS (
+					SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 		WHERE t.run = run_ AND t.no = no_
 			/* A right that is missing is in the report. */
 			AND snowflake_migrate_internal.can_read(root.parent)

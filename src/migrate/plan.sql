@@ -130,6 +130,8 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	former_ahead bigint NOT NULL DEFAULT 0,		-- of former_rows, those whose ids lie ahead of the run's beginning
 	PRIMARY KEY (run, no)
 );
+/* Not with the run before: of few tables, one by the run alone is as good to the planner as the primary key. */
+CREATE INDEX ON snowflake_migrate_internal.plan_tables (relation);
 
 CREATE TABLE snowflake_migrate_internal.plan_columns (
 	run bigint NOT NULL,
@@ -692,7 +694,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.write_columns(bigint)
  * of its foreign keys.
  */
 CREATE FUNCTION snowflake_migrate_internal.write_references(run_ bigint) RETURNS void
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_nestloop = off
 AS $$
 	WITH RECURSIVE edge (relation, name, referenced, referenced_name, condition, path, dangling, declared_by) AS (
 		SELECT r.relation, r.column_name, r.referenced, p.key[1], r.condition, r.path, r.dangling, r.declared_by

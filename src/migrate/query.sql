@@ -85,10 +85,10 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill(text, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the query that a template becomes';
 
-/* A table of a run, in the run's schema. */
+/* A table of a run, in the run's schema.  Without a SET clause, and strict in all that it calls, it is inlined. */
 CREATE FUNCTION snowflake_migrate_internal.relation(run bigint, name text) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT format('snowflake_merge_%s.%I', run, name) $$;
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN 'snowflake_merge_' || run::text || '.' || quote_ident(name);
 COMMENT ON FUNCTION snowflake_migrate_internal.relation(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: a table of a run';
 
@@ -117,6 +117,24 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.with_partitions(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table and its partitions';
+
+/* The foreign keys that lead to a table, or to a partition: found by what they depend on, as pg_constraint would be read
+ * as a whole. */
+CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to(relation oid) RETURNS SETOF pg_catalog.pg_constraint
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY SELECT f.*
+		FROM pg_constraint AS f
+		WHERE f.oid = ANY (ARRAY(
+				SELECT d.objid FROM pg_depend AS d
+				WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = relation
+					AND d.classid = 'pg_constraint'::regclass))
+			AND f.contype = 'f' AND f.confrelid = relation;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to(oid)
+	IS 'for snowflake_migrate.merge()''s own use: the foreign keys that lead to a table';
 
 /*
  * The unique and exclusion constraints of a table and its partitions that are deferrable: that two rows clash in one is

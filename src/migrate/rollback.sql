@@ -116,8 +116,8 @@ AS $$
 		f.conname || CASE WHEN w.before IS NULL THEN '' ELSE ' (values that do not stay)' END,
 		snowflake_migrate_internal.fill(w.refers, n.names || to_jsonb(v) || jsonb_build_object('before', w.before))
 	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
-			AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = t.relation
+		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+		JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(o.oid) AS f ON f.conparentid = 0
 		CROSS JOIN LATERAL (
 			SELECT array_agg(b.attname) <@ t.key AS by_key
 			FROM pg_attribute AS b WHERE b.attrelid = f.confrelid AND b.attnum = ANY (f.confkey)) AS i
@@ -270,8 +270,8 @@ AS $$
 				|| to_jsonb(v))
 	FROM snowflake_migrate_internal.plan_tables AS t
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.keyless_rows(run_, t.no)) AS k (rows)
-		JOIN pg_constraint AS f ON f.contype = 'f' AND f.conparentid = 0
-			AND coalesce(pg_partition_root(f.confrelid), f.confrelid) = t.relation
+		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+		JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(o.oid) AS f ON f.conparentid = 0
 		CROSS JOIN LATERAL (
 			SELECT string_agg(format('x.%I', a.attname), ', ' ORDER BY c.n) AS child_values,
 				string_agg(format('p.%I', b.attname), ', ' ORDER BY c.n) AS parent_values

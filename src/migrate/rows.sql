@@ -569,7 +569,8 @@ BEGIN
 				SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 					'source', source_,
 					'source_table', snowflake_migrate_internal.only(s.relation),
-					'named_rows', snowflake_migrate_internal.named_rows(s.relation, t.relation),
+					'named_rows', CASE WHEN EXISTS (SELECT FROM ref AS r WHERE r.condition IS NOT NULL)
+						THEN snowflake_migrate_internal.named_rows(s.relation, t.relation) END,
 					'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', '
 													 ORDER BY r.id)
 								   FROM ref AS r WHERE r.condition IS NOT NULL),
@@ -605,35 +606,39 @@ CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	OUT names text[],
 	OUT expressions text[],
 	OUT origin text)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+#variable_conflict use_column
+BEGIN
 	SELECT coalesce(array_agg(c.name::text ORDER BY c.n), '{}'),
 		coalesce(array_agg(e.expression ORDER BY c.n), '{}'),
 		snowflake_migrate_internal.rows_origin(run_, no_, source_, with_map)
-	FROM snowflake_migrate_internal.names(run_, no_) AS t (names)
-		CROSS JOIN snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
-		CROSS JOIN LATERAL (
-			SELECT CASE
-				WHEN with_map AND c.key_position IS NOT NULL
-					THEN 'm.n' || c.key_position
-						|| CASE WHEN c.type IN ('smallint', 'integer') THEN '::' || c.type ELSE '' END
-				WHEN c.given IS NULL THEN c.default_value
-				ELSE snowflake_migrate_internal.referring_value(run_, no_, source_, c.name, c.given, c.type) END
-		) AS v (value)
-		CROSS JOIN LATERAL (
-			SELECT CASE
-				WHEN with_map AND c.changed_by IS NOT NULL AND (rows_parts.combined OR NOT c.combined)
-					THEN format(CASE WHEN c.combined THEN 'CASE WHEN v."merge combined" THEN v.%I ELSE %s END'
-						ELSE 'coalesce(v.%I, %s)' END, c.name, v.value)
-				WHEN with_map AND c.is_lost THEN format(
-					'CASE WHEN NOT EXISTS (SELECT FROM %s AS l WHERE l.source = %s AND (%s) = (%s) AND l.name = %L) '
-						'THEN %s END',
-					t.names ->> 'lost', source_,
-					snowflake_migrate_internal.fill('{l.o#}', t.names),
-					snowflake_migrate_internal.fill('{m.o#}', t.names), c.name, v.value)
-				ELSE v.value END
-		) AS e (expression)
-	WHERE c.given IS NOT NULL OR all_columns OR with_map AND c.changed_by IS NOT NULL
+		INTO names, expressions, origin
+		FROM snowflake_migrate_internal.names(run_, no_) AS t (names)
+			CROSS JOIN snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
+			CROSS JOIN LATERAL (
+				SELECT CASE
+					WHEN with_map AND c.key_position IS NOT NULL
+						THEN 'm.n' || c.key_position
+							|| CASE WHEN c.type IN ('smallint', 'integer') THEN '::' || c.type ELSE '' END
+					WHEN c.given IS NULL THEN c.default_value
+					ELSE snowflake_migrate_internal.referring_value(run_, no_, source_, c.name, c.given, c.type) END
+			) AS v (value)
+			CROSS JOIN LATERAL (
+				SELECT CASE
+					WHEN with_map AND c.changed_by IS NOT NULL AND (rows_parts.combined OR NOT c.combined)
+						THEN format(CASE WHEN c.combined THEN 'CASE WHEN v."merge combined" THEN v.%I ELSE %s END'
+							ELSE 'coalesce(v.%I, %s)' END, c.name, v.value)
+					WHEN with_map AND c.is_lost THEN format(
+						'CASE WHEN NOT EXISTS (SELECT FROM %s AS l WHERE l.source = %s AND (%s) = (%s) AND l.name = %L) '
+							'THEN %s END',
+						t.names ->> 'lost', source_,
+						snowflake_migrate_internal.fill('{l.o#}', t.names),
+						snowflake_migrate_internal.fill('{m.o#}', t.names), c.name, v.value)
+					ELSE v.value END
+			) AS e (expression)
+		WHERE c.given IS NOT NULL OR all_columns OR with_map AND c.changed_by IS NOT NULL;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the parts of a query for rows as they become';
@@ -791,15 +796,20 @@ CREATE FUNCTION snowflake_migrate_internal.key_range(
 	up_to text,
 	OUT of_map text,
 	OUT of_source text)
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+#variable_conflict use_column
+BEGIN
 	SELECT string_agg(format('m.o%s %s %L::%s', k.n, b.operator, b.key, k.type), ' AND ' ORDER BY b.operator DESC),
 		string_agg(format('s.%I %s %L::%s', t.key[k.n], b.operator, b.key, k.type), ' AND ' ORDER BY b.operator DESC)
-	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
-		CROSS JOIN LATERAL snowflake_migrate_internal.range_key(t.relation, t.key) AS k
-		CROSS JOIN (VALUES ('>', behind), ('<=', up_to)) AS b (operator, key)
-	WHERE t.run = run_ AND t.no = no_ AND s.source = source_ AND NOT t.cyclic AND k.n IS NOT NULL AND b.key IS NOT NULL
+		INTO of_map, of_source
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+			CROSS JOIN LATERAL snowflake_migrate_internal.range_key(t.relation, t.key) AS k
+			CROSS JOIN (VALUES ('>', behind), ('<=', up_to)) AS b (operator, key)
+		WHERE t.run = run_ AND t.no = no_ AND s.source = source_ AND NOT t.cyclic AND k.n IS NOT NULL
+			AND b.key IS NOT NULL;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_range(bigint, int, int, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: rows of a table with keys in a range';

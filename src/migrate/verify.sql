@@ -475,8 +475,9 @@ BEGIN
 			WHERE c.conrelid = ANY (relations) AND c.contype = 'f' AND c.conparentid = 0
 			UNION
 			SELECT c.oid, c.conname
-			FROM pg_constraint AS c
-			WHERE c.confrelid = ANY (relations) AND c.contype = 'f' AND c.conparentid = 0
+			FROM unnest(relations) AS o (oid)
+				CROSS JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(o.oid) AS c
+			WHERE c.conparentid = 0
 				AND coalesce(pg_partition_root(c.conrelid), c.conrelid) <> ALL (ARRAY(
 					SELECT m.relation::oid FROM snowflake_migrate_internal.merged_tables(run_) AS m))
 		) AS f
