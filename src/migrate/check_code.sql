@@ -56,6 +56,16 @@ AS $$
 	stored AS MATERIALIZED (
 		SELECT m.no, m.oid, a.attname AS name
 		FROM merged AS m JOIN pg_attribute AS a ON a.attrelid = m.oid AND a.attnum > 0 AND NOT a.attisdropped
+	),
+	lacking AS MATERIALIZED (
+		SELECT s.no, s.source, c.name
+		FROM snowflake_migrate_internal.plan_sources AS s JOIN stored AS c ON c.no = s.no
+		WHERE s.run = run_
+		EXCEPT
+		SELECT s.no, s.source, c.attname
+		FROM snowflake_migrate_internal.plan_sources AS s
+			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(s.relation) AS c
+		WHERE s.run = run_
 	)
 	SELECT
 		ARRAY(
@@ -71,7 +81,7 @@ AS $$
 			UNION
 			SELECT (t.relation::oid, r.name)::snowflake_internal.table_column
 			FROM snowflake_migrate_internal.plan_references AS r
-				JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, r.no) AS t
 			WHERE r.run = run_
 			UNION
 			SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
@@ -84,12 +94,7 @@ AS $$
 		ARRAY(
 			SELECT (c.oid, c.name)::snowflake_internal.table_column
 			FROM stored AS c
-			WHERE NOT EXISTS (
-				SELECT
-				FROM snowflake_migrate_internal.plan_sources AS s
-					LEFT JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = c.name
-						AND a.attnum > 0 AND NOT a.attisdropped
-				WHERE s.run = run_ AND s.no = c.no AND a.attnum IS NULL))
+			WHERE (c.no, c.name) NOT IN (SELECT l.no, l.name FROM lacking AS l))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns whose values a run casts, and those that it is given';

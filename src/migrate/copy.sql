@@ -658,16 +658,11 @@ DECLARE
 BEGIN
 	/* Where the target is in use, each table by itself: its locks are short, and it is known what clashed. */
 	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
-		/*
-		 * OFFSET: each by its key.  With statistics from another moment, the planner expects one of each, and would
-		 * read all for each.
-		 */
+		/* OFFSET: each by its key, as in planned_table(). */
 		SELECT s.no, s.source, coalesce(b.batch, 0) AS batch, s.rows_to_do - s.rows_done AS to_do, t.copy_step, t.cyclic
 			INTO next
 			FROM snowflake_migrate_internal.plan_sources AS s
-				CROSS JOIN LATERAL (
-					SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
-					WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
+				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
 				LEFT JOIN LATERAL (
 					SELECT b.batch FROM snowflake_migrate_internal.plan_batches AS b
 					WHERE b.run = run_ AND b.no = s.no AND b.source = s.source AND b.copied_by IS NULL

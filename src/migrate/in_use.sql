@@ -973,10 +973,7 @@ AS $$
 	FROM (
 		SELECT s.no, t.copy_step, t.cyclic
 		FROM snowflake_migrate_internal.plan_sources AS s
-			/* OFFSET: as in step(). */
-			CROSS JOIN LATERAL (
-				SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
-				WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
 		WHERE s.run = run_ AND NOT s.done
 		ORDER BY t.copy_step, s.source, s.no
 		LIMIT 1

@@ -334,12 +334,9 @@ AS $$
 DECLARE
 	tables CONSTANT record := snowflake_migrate_internal.ready_tables(run_);
 BEGIN
-	/* OFFSET: as in step(). */
 	SELECT s.no, s.source, 0 INTO no, source, batch
 		FROM snowflake_migrate_internal.plan_sources AS s
-			CROSS JOIN LATERAL (
-				SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
-				WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
 		WHERE s.run = run_ AND NOT s.done AND NOT s.is_split AND s.no = ANY (tables.ready)
 			AND (is_first OR NOT t.cyclic AND s.rows_to_do - s.rows_done <= rows_left)
 			AND NOT (t.cyclic AND EXISTS (
@@ -358,9 +355,7 @@ BEGIN
 	END IF;
 	SELECT b.no, b.source, b.batch INTO no, source, batch
 		FROM snowflake_migrate_internal.plan_batches AS b
-			CROSS JOIN LATERAL (
-				SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
-				WHERE t.run = run_ AND t.no = b.no OFFSET 0) AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, b.no) AS t
 		WHERE b.run = run_ AND b.copied_by IS NULL AND b.no = ANY (tables.ready)
 			AND NOT (b.no = ANY (tables.first_alone) AND (b.batch > 1 OR EXISTS (
 					SELECT FROM snowflake_migrate_internal.open_sources(run_) AS o

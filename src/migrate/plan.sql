@@ -133,6 +133,20 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 /* Not with the run before: of few tables, one by the run alone is as good to the planner as the primary key. */
 CREATE INDEX ON snowflake_migrate_internal.plan_tables (relation);
 
+/*
+ * One table of a run, for queries that ask for that of each of many rows: by its key.  With statistics from another
+ * moment, the planner expects one row of each side, and a join would read all tables of the run for each.  Without a SET
+ * clause, and not strict, it is inlined; the OFFSET keeps it apart.
+ */
+CREATE FUNCTION snowflake_migrate_internal.planned_table(run_ bigint, no_ int)
+RETURNS SETOF snowflake_migrate_internal.plan_tables
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT t.* FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_ OFFSET 0;
+END;
+COMMENT ON FUNCTION snowflake_migrate_internal.planned_table(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: one table of a run';
+
 CREATE TABLE snowflake_migrate_internal.plan_columns (
 	run bigint NOT NULL,
 	no int NOT NULL,

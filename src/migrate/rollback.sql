@@ -157,7 +157,7 @@ AS $$
 				) AS o (before)
 			WHERE o.before IS NOT NULL
 		) AS w (refers, before)
-	WHERE t.run = run_ AND t.kind <> 'none' AND (parent_no IS NULL OR t.no = parent_no)
+	WHERE t.run = run_ AND t.kind <> 'none' AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_run(bigint, int, text)
@@ -201,7 +201,7 @@ AS $$
 				'of_map', CASE WHEN of_keyless THEN 'true'
 					ELSE coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, r.referenced)) END))
 	FROM snowflake_migrate_internal.plan_references AS r
-		JOIN snowflake_migrate_internal.plan_tables AS k ON k.run = run_ AND k.no = r.no
+		CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, r.no) AS k
 		JOIN pg_class AS c ON c.oid = k.relation
 		JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attname = r.name
 	WHERE r.run = run_ AND (parent_no IS NULL OR r.referenced = parent_no)
@@ -278,7 +278,7 @@ AS $$
 			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS c (attnum, parent_attnum, n)
 				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
 				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS v
-	WHERE t.run = run_ AND t.kind = 'none' AND k.rows IS NOT NULL AND (parent_no IS NULL OR t.no = parent_no)
+	WHERE t.run = run_ AND t.kind = 'none' AND k.rows IS NOT NULL AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_keyless(bigint, int)
 	IS 'for snowflake_migrate.rollback(): foreign keys that lead to tables without a key';
@@ -514,8 +514,7 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
 			/* After a dump and restore, others may be at its place. */
 			JOIN pg_attribute AS a ON a.attrelid = p.relation AND a.attnum = c.position AND NOT a.attisdropped
-		WHERE p.run = run_ AND NOT EXISTS (
-				SELECT FROM snowflake_migrate_internal.columns_of(p.relation) AS o WHERE o.attname = c.name)
+		WHERE p.run = run_ AND NOT snowflake_migrate_internal.has_columns(p.relation, ARRAY[c.name])
 			AND NOT EXISTS (
 				SELECT FROM snowflake_migrate_internal.plan_columns AS k
 				WHERE (k.run, k.no, k.name) = (run_, p.no, a.attname))
@@ -1064,15 +1063,15 @@ DECLARE
 	member record;
 BEGIN
 	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
-		/* OFFSET: as in step(). */
-		SELECT s.no, s.source, s.rows_done, t.copy_step, t.cyclic INTO next
-			FROM snowflake_migrate_internal.plan_sources AS s
-				CROSS JOIN LATERAL (
-					SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
-					WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
-			WHERE s.run = run_ AND NOT s.done
-			ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
-			LIMIT 1;
+		/* Numbers of tables ascend with the steps. */
+		SELECT s.*, t.copy_step, t.cyclic INTO next
+			FROM (
+					SELECT s.no, s.source, s.rows_done
+					FROM snowflake_migrate_internal.plan_sources AS s
+					WHERE s.run = run_ AND NOT s.done
+					ORDER BY s.no DESC, s.source DESC
+					LIMIT 1) AS s
+				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t;
 		EXIT WHEN batch > 1 AND (NOT FOUND OR next.cyclic OR next.rows_done > rows_left);
 		IF NOT FOUND THEN
 			/* Those that could not be built beside the run's rows. */
@@ -1088,11 +1087,11 @@ BEGIN
 		FOR member IN
 			SELECT s.no, s.source
 			FROM snowflake_migrate_internal.plan_sources AS s
-				CROSS JOIN LATERAL (
-					SELECT t.copy_step, t.cyclic FROM snowflake_migrate_internal.plan_tables AS t
-					WHERE t.run = run_ AND t.no = s.no OFFSET 0) AS t
-			WHERE s.run = run_ AND t.copy_step = next.copy_step AND NOT s.done
-				AND (next.cyclic OR (s.no, s.source) = (next.no, next.source))
+			WHERE s.run = run_ AND NOT s.done
+				AND CASE WHEN next.cyclic THEN s.no = ANY (ARRAY(
+						SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
+						WHERE t.run = run_ AND t.copy_step = next.copy_step))
+					ELSE (s.no, s.source) = (next.no, next.source) END
 			ORDER BY s.no DESC, s.source DESC
 		LOOP
 			rows_left := rows_left - snowflake_migrate_internal.uncopy(run_, member.no, member.source, force);
