@@ -30,7 +30,7 @@ MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql adopt.sql ado
 	plan.sql owner.sql query.sql rows.sql \
 	numbering.sql clash.sql combine.sql dangling.sql map.sql nodes.sql backfill.sql \
 	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_values.sql \
-	check_undeclared.sql report_html.sql \
+	check_undeclared.sql check_clashes.sql report_html.sql \
 	check_effects.sql suggest.sql indexes.sql copy.sql jobs.sql in_use.sql merge.sql verify.sql rollback.sql rights.sql)
 DATA_built = snowflake--$(EXTVERSION).sql snowflake_migrate--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/snowflake--*--*.sql src/migrate/snowflake_migrate--*--*.sql)

@@ -239,6 +239,25 @@ DELETE FROM snowflake_migrate.runs WHERE run = last();
 DROP OWNED BY regress_snowflake_heir;
 DROP ROLE regress_snowflake_heir;
 
+--
+-- A source that was dropped: there is no proof any more, but the way back
+--
+SELECT forget();
+CREATE TABLE t.x (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE a.x (id int PRIMARY KEY, name text);
+INSERT INTO a.x SELECT g, 'x ' || g FROM generate_series(1, 5) AS g;
+\o /dev/null
+CALL snowflake_migrate.merge('{a}', 't', node(), batch_size => 2);
+\o
+DROP TABLE a.x;
+SELECT pg_temp.told('SELECT * FROM snowflake_migrate.verify(%s)');
+-- nor is a run continued
+UPDATE snowflake_migrate.runs SET state = 'copying' WHERE run = last();
+SELECT pg_temp.told(format('CALL snowflake_migrate.merge($${a}$$, $$t$$, %L, batch_size => 2)', nodes)) FROM snowflake_migrate.runs WHERE run = last();
+SELECT last() AS last \gset
+CALL snowflake_migrate.rollback(:last);
+SELECT count(*) FROM t.x;
+
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;

@@ -345,8 +345,9 @@ BEGIN
 		PERFORM snowflake_migrate_internal.check_target(run_);
 		PERFORM snowflake_migrate_internal.take_samples(run_);
 	ELSE
+		PERFORM snowflake_migrate_internal.check_clashes(run_) WHERE checked.can_read;
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
-			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',
+			'clashes of keys and references to missing rows were not looked for, as the errors stand in the way',
 			advice => 'Correct the errors, and check again.');
 	END IF;
 	IF checked.can_read THEN

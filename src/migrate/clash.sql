@@ -509,6 +509,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.record_clashing(jsonb)
 	IS 'for the policies of snowflake_migrate.merge(): puts on record what rows that clash became';
 
+/* What to do about rows that clash in a constraint. */
+CREATE FUNCTION snowflake_migrate_internal.policy_advice(relation regclass, label text) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+							 WHERE i.indrelid = policy_advice.relation AND x.relname = label)
+		THEN format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
+					'snowflake_migrate.declare_policy', relation, label)
+		ELSE 'Change these rows in the source: no policy can be declared for an index of one partition.' END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.policy_advice(regclass, text)
+	IS 'for snowflake_migrate.merge()''s own use: what to do about rows that clash';
+
 /* Without a policy, and where new ids did not help: the merge is refused. */
 CREATE FUNCTION snowflake_migrate_internal.policy_error(names jsonb) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -519,11 +532,7 @@ AS $$
 			FROM pg_temp.snowflake_merge_clash AS c
 		$query$, names),
 		names ->> 'label', 'rows clash',
-		CASE WHEN EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-						  WHERE i.indrelid = (names ->> 'oid')::oid AND x.relname = names ->> 'label')
-			THEN format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
-						'snowflake_migrate.declare_policy', names ->> 'table', names ->> 'label')
-			ELSE 'Change these rows in the source: no policy can be declared for an index of one partition.' END)
+		snowflake_migrate_internal.policy_advice((names ->> 'oid')::oid::regclass, names ->> 'label'))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.policy_error(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: rows clash';

@@ -83,6 +83,31 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.occupy(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: lets no other run begin on the targets of one';
 
+/* Raises an error where tables of the sources were dropped, without which a run is neither continued nor proved. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_lost_sources(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	lost text;
+BEGIN
+	SELECT string_agg(format('The table of source "%s" for %s.', r.sources[s.source], t.relation), E'\n'
+					  ORDER BY s.source, s.no)
+		INTO lost
+		FROM snowflake_migrate_internal.plan_sources AS s
+			JOIN snowflake_migrate.runs AS r USING (run)
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
+		WHERE s.run = run_ AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.relation);
+	IF lost IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'undefined_table',
+			MESSAGE = format('tables of the sources of merge %s no longer exist', run_),
+			DETAIL = lost,
+			HINT = 'Without them, the merge can be neither continued nor proved. It can be taken back.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_lost_sources(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where tables of the sources were dropped';
+
 /*
  * Begins a transaction of a run, which must be in one of these states.  strength is that of its locks (jobs.sql):
  * UPDATE for a session that works alone, KEY SHARE for a worker, NO KEY UPDATE for a caller that waits for its workers.
@@ -118,6 +143,9 @@ BEGIN
 			   WHERE p.run = run_ AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = p.relation)) THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_table', MESSAGE = format('tables of merge %s no longer exist', run_),
 			HINT = 'The merge can be neither continued nor taken back.';
+	END IF;
+	IF run_row.state <> 'done' AND 'rolling back' <> ALL (states) THEN
+		PERFORM snowflake_migrate_internal.refuse_lost_sources(run_);
 	END IF;
 	/* A run that is done needs none to be continued. */
 	IF run_row.state <> 'done' THEN

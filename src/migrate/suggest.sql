@@ -415,56 +415,6 @@ COMMENT ON FUNCTION snowflake_migrate_internal.suggest_created(bigint)
 	IS 'for snowflake_migrate.suggest()''s own use: columns that tell when rows were made';
 
 /*
- * How many rows of the sources a unique constraint, a row of unique_constraints(), would not let beside those of the
- * target and of the sources before; and one of them.
- */
-CREATE FUNCTION snowflake_migrate_internal.clashing(
-	run_ bigint,
-	no_ int,
-	constraint_ jsonb,
-	OUT clashes bigint,
-	OUT example text)
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $$
-DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.constraint_names(run_, no_, constraint_);
-	taken text := names ->> 'taken';
-	source_rows text;
-	n bigint;
-	one text;
-BEGIN
-	clashes := 0;
-	FOR source_rows IN
-		SELECT snowflake_migrate_internal.fill('SELECT {values} FROM {named_rows} WHERE {indexed}',
-			names || jsonb_build_object(
-				'named_rows', snowflake_migrate_internal.named_rows(s.source_relation, s.relation)))
-		FROM snowflake_migrate_internal.source_tables(run_) AS s
-		WHERE s.no = no_ AND snowflake_migrate_internal.can_read(s.source_relation)
-			AND snowflake_migrate_internal.can_read(s.relation)
-		ORDER BY s.source_no
-	LOOP
-		BEGIN
-			EXECUTE snowflake_migrate_internal.fill($query$
-				SELECT count(*), min(left(concat_ws(', ', {w.e#}), 100))
-				FROM ({source_rows}) AS w
-				WHERE EXISTS (SELECT FROM ({taken}) AS t WHERE {same})
-			$query$, names || jsonb_build_object('taken', taken, 'source_rows', source_rows)) INTO n, one;
-			clashes := clashes + n;
-			example := coalesce(example, one);
-			taken := snowflake_migrate_internal.fill('SELECT {t.e#} FROM ({taken}) AS t UNION ALL {source_rows}',
-				names || jsonb_build_object('taken', taken, 'source_rows', source_rows));
-		/* This source lacks a column, or has it in another type. */
-		EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
-			NULL;
-		END;
-	END LOOP;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.clashing(bigint, int, jsonb)
-	IS 'for snowflake_migrate.suggest()''s own use: how many rows clash in a unique constraint';
-
-/*
  * What could become of rows that clash: of names, which both sides have or may have soon, and of all others that do.
  * alike: the tables whose rows are the same rows.
  */
@@ -498,14 +448,7 @@ AS $$
 						 (6, 'skip', NULL, true)) AS s (n, policy, argument, applies)
 			WHERE s.applies) AS p (statements)
 	WHERE t.mode = 'copy' AND t.relation <> ALL (alike) AND u.policy = 'error' AND NOT u.is_key AND t.kind <> 'none'
-		AND (c.clashes > 0 OR k.is_name)
-		AND NOT EXISTS (
-			SELECT FROM pg_class AS o
-				JOIN pg_index AS n ON n.indexrelid = o.oid AND n.indrelid = t.relation
-				JOIN pg_attribute AS a ON a.attrelid = n.indrelid AND a.attnum = ANY (n.indkey)
-				JOIN snowflake_migrate_internal.plan_references AS f
-					ON f.run = run_ AND f.no = t.no AND f.name = a.attname
-			WHERE o.relname = u.label)
+		AND (c.clashes > 0 OR k.is_name) AND snowflake_migrate_internal.is_about_values(run_, t.no, u.label)
 	ORDER BY t.relation::text COLLATE "C", u.label
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.suggest_policies(bigint, regclass[])

@@ -763,6 +763,7 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s is %s', run_row.run, run_row.state);
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_lost_sources(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_maps(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_code(run_row.run);
 	RETURN QUERY SELECT v.source, v.relation, v.problem, v.count, v.example
