@@ -538,6 +538,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_combined(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows whose combined values are not what they should be';
 
+/* The least id of the target behind one, or with a node number of the run (null), that is not in the map. */
+CREATE FUNCTION snowflake_migrate_internal.verify_unmapped(names jsonb, behind bigint) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT min(x.k)
+		FROM (SELECT t.{"first_key"} AS k FROM {target} AS t) AS x
+		WHERE CASE WHEN {behind}::bigint IS NULL
+				THEN x.k > {last_serial} AND snowflake_migrate_internal.node(x.k) = ANY ({'nodes'}::bigint[])
+				ELSE x.k > {behind}::bigint END
+			AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'c' AND m.n1 = x.k)
+	$query$, names || (
+		SELECT jsonb_build_object(
+			'behind', coalesce(behind::text, 'NULL'),
+			'nodes', r.nodes::text,
+			'last_serial', snowflake_migrate_internal.last_serial())
+		FROM snowflake_migrate.runs AS r WHERE r.run = (names ->> 'run')::bigint)) INTO example;
+	RETURN example;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_unmapped(jsonb, bigint)
+	IS 'for snowflake_migrate.verify(): an id of the target that is not in the map';
+
 /*
  * What a table of the target has that it should not.  When the target has been opened again, or another merge has
  * followed, it may have more rows whose keys do not tell where they came from: then only what the merge's own node
@@ -584,20 +612,24 @@ BEGIN
 	/* Until it is done, the target is closed: what came since is as wrong as anything else. */
 	surplus := greatest(former - plan.former_rows, 0)
 		+ CASE run_row.state WHEN 'done' THEN 0 ELSE greatest(since - coalesce(copies.count, 0), 0) END;
-	RETURN QUERY SELECT p.* FROM (VALUES
-			('ids have a node number of the merge and are not in the map',
-			 counts.in_target[2] - counts.in_map[2], NULL::text),
-			('rows are in the target twice, under another key', copies.count, copies.example))
-			AS p (problem, count, example)
-		WHERE p.count > 0;
-
+	IF counts.in_target[2] > counts.in_map[2] THEN
+		RETURN QUERY VALUES ('ids have a node number of the merge and are not in the map',
+							 counts.in_target[2] - counts.in_map[2],
+							 snowflake_migrate_internal.verify_unmapped(names, NULL));
+	END IF;
+	IF copies.count > 0 THEN
+		RETURN QUERY VALUES ('rows are in the target twice, under another key', copies.count, copies.example);
+	END IF;
 	IF NOT run_row.target_in_use AND run_row.state <> 'done' AND former < plan.former_rows THEN
 		RETURN QUERY VALUES ('rows that the target had are gone', plan.former_rows - former, NULL::text);
 	END IF;
 	IF run_row.target_in_use OR followed OR surplus = 0 THEN
 		NULL;
 	ELSIF plan.kind = 'id' OR run_row.state <> 'done' THEN
-		RETURN QUERY VALUES ('rows are in the target that neither it nor a source had', surplus, NULL::text);
+		/* Of rows that are as old as those that it had, nothing tells which they are. */
+		RETURN QUERY VALUES ('rows are in the target that neither it nor a source had', surplus,
+							 CASE WHEN since > coalesce(copies.count, 0) THEN snowflake_migrate_internal.verify_unmapped(
+								names, snowflake_migrate_internal.max_id(run_row.started_at)) END);
 	ELSIF plan.kind = 'none' THEN
 		RETURN QUERY SELECT 'rows are in the target more often than they should be', v.count, v.example
 			FROM snowflake_migrate_internal.verify_surplus(run_, no_) AS v WHERE v.count > 0;
