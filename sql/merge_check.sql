@@ -446,6 +446,9 @@ CREATE CAST (a.tag AS text) WITH FUNCTION a.as_text(a.tag) AS IMPLICIT;
 SELECT snowflake_migrate.declare_reference('world.tag', 'next', 'world.tag', 'tag = ''k''');
 SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'tag IS NOT NULL');
 SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'tag.next = 1 AND "merge row" IS NULL');
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'tag.next = 1');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
 -- nor is one that the source lacks a function of the row
 ALTER TABLE a.tag ADD tag text DEFAULT 'k';
 UPDATE snowflake_migrate.declared_references SET condition = 'tag.upper = ''K''';
@@ -459,6 +462,25 @@ SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WH
 DELETE FROM snowflake_migrate.declared_references;
 SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'upper::int = 5');
 SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+-- nor the row, or a column that the target lacks: what becomes a text or a document, does by casts
+ALTER TABLE world.tag DROP tag;
+ALTER TABLE a.tag DROP tag;
+CREATE TYPE a.planted AS ENUM ('x');
+CREATE FUNCTION a.as_text(a.planted) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'code of the source''s owner'; RETURN 'k'; END $$;
+CREATE FUNCTION a.as_json(a.planted) RETURNS json LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'code of the source''s owner'; RETURN '1'; END $$;
+CREATE CAST (a.planted AS text) WITH FUNCTION a.as_text(a.planted) AS IMPLICIT;
+CREATE CAST (a.planted AS json) WITH FUNCTION a.as_json(a.planted);
+ALTER TABLE a.tag ADD tag a.planted DEFAULT 'x';
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', ignored_columns => '{tag}', "only" => 'to_jsonb(tag) ? ''upper''');
+SELECT snowflake_migrate.declare_reference('world.tag', 'next', 'world.tag', 'tag::text <> ''''');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+DELETE FROM snowflake_migrate.declared_references;
+-- a value of another type in a condition fails before a row is read; and rows come without system columns
+ALTER TABLE a.tag DROP tag, DROP upper;
+ALTER TABLE a.tag ADD upper int;
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'upper <> ''five''');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
+SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'ctid IS NOT NULL');
 -- a name that the check gives to a column of its own
 ALTER TABLE a.tag ADD "snowflake conditions 1" int;
 SELECT snowflake_migrate.declare_table('world.tag', 'copy');

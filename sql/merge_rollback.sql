@@ -130,6 +130,36 @@ SELECT coalesce(m[1], m[2]) AS said
 DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'there.players'::regclass;
 DELETE FROM snowflake_migrate.declared_tables WHERE relation = 'there.titles'::regclass;
 DROP SCHEMA there, here CASCADE;
+
+--
+-- Of a target in use, a cycle is one step, whatever the numbers of its tables: what refers into it goes before
+--
+CREATE SCHEMA there; CREATE SCHEMA here;
+CREATE TABLE there.guild (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, leader bigint);
+CREATE TABLE there.title (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE there.banner (guild_name text REFERENCES there.guild (name));
+CREATE TABLE there.rank (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), title_id bigint REFERENCES there.title);
+CREATE TABLE there.member (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), guild_id bigint REFERENCES there.guild, rank_id bigint REFERENCES there.rank);
+CREATE TABLE here.guild (id int PRIMARY KEY, name text, leader int);
+CREATE TABLE here.title (id int PRIMARY KEY);
+CREATE TABLE here.banner (guild_name text);
+CREATE TABLE here.rank (id int PRIMARY KEY, title_id int);
+CREATE TABLE here.member (id int PRIMARY KEY, guild_id int, rank_id int);
+INSERT INTO here.title VALUES (1);
+INSERT INTO here.rank VALUES (1, 1);
+INSERT INTO here.guild SELECT g, 'guild ' || g, g FROM generate_series(1, 30) AS g;
+INSERT INTO here.banner SELECT 'guild ' || g FROM generate_series(1, 30) AS g;
+INSERT INTO here.member SELECT g, g, 1 FROM generate_series(1, 30) AS g;
+SELECT snowflake_migrate.declare_reference('there.guild', 'leader', 'there.member');
+SELECT snowflake_migrate.declare_policy('there.guild', 'guild_name_key', 'keep_target');
+CALL snowflake_migrate.merge('{here}', 'there', '{673}', target_in_use => true, batch_size => 10, accept_warnings => true) \gset
+SELECT string_agg(relation::text, ', ' ORDER BY no) AS by_number, string_agg(relation::text, ', ' ORDER BY copy_step, no) AS by_step
+	FROM snowflake_migrate_internal.plan_tables WHERE run = :run AND relation IN ('there.banner'::regclass, 'there.guild'::regclass, 'there.member'::regclass);
+CALL snowflake_migrate.rollback(:run);
+SELECT (SELECT count(*) FROM there.banner) AS banners, (SELECT count(*) FROM there.guild) AS guilds, (SELECT count(*) FROM there.member) AS members;
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 'there.guild'::regclass;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'there.guild'::regclass;
+DROP SCHEMA there, here CASCADE;
 DROP FUNCTION refused, step;
 DROP OWNED BY regress_rollback;
 DROP ROLE regress_rollback;

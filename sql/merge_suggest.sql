@@ -128,7 +128,7 @@ CREATE SCHEMA older;
 CREATE TABLE older.tag (id int, tag text);
 INSERT INTO older.tag VALUES (1, 'k'), (2, 'l');
 CREATE TABLE new.places (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), x int, y int, UNIQUE NULLS NOT DISTINCT (x, y));
-CREATE TABLE old.places (id int, x int, y int);
+CREATE TABLE old.places (id int, x smallint, y bigint);
 INSERT INTO new.places (x, y) VALUES (NULL, 1), (NULL, NULL);
 INSERT INTO old.places VALUES (1, NULL, 1), (2, NULL, 2), (3, 1, 1);
 SELECT relation, object, reason FROM snowflake_migrate.suggest('{old,older}', 'new') WHERE step = 'policy' ORDER BY 1;

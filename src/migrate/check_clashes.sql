@@ -59,7 +59,7 @@ BEGIN
 	FOR source_rows IN
 		SELECT snowflake_migrate_internal.fill('SELECT {values} FROM {named_rows} WHERE {indexed}',
 			names || jsonb_build_object(
-				'named_rows', snowflake_migrate_internal.named_rows(s.source_relation, s.relation)))
+				'named_rows', snowflake_migrate_internal.named_rows(s.source_relation, s.relation, true)))
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 		WHERE s.no = no_ AND snowflake_migrate_internal.can_read(s.source_relation)
 			AND snowflake_migrate_internal.can_read(s.relation)

@@ -144,7 +144,8 @@ BEGIN
 				'SELECT FROM {named_rows} WHERE ({condition}) IS NOT TRUE LIMIT 0', jsonb_build_object(
 					'named_rows', snowflake_migrate_internal.named_rows(t.source_relation, t.relation),
 					'condition', t.condition));
-		EXCEPTION WHEN syntax_error_or_access_rule_violation THEN
+		/* A literal of another type than the source's fails before a row is read. */
+		EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
 			can_map := false;
 			PERFORM snowflake_migrate_internal.report_only(run_, t.source, t.relation::text, SQLERRM);
 		END;

@@ -1063,15 +1063,12 @@ DECLARE
 	member record;
 BEGIN
 	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
-		/* Numbers of tables ascend with the steps. */
-		SELECT s.*, t.copy_step, t.cyclic INTO next
-			FROM (
-					SELECT s.no, s.source, s.rows_done
-					FROM snowflake_migrate_internal.plan_sources AS s
-					WHERE s.run = run_ AND NOT s.done
-					ORDER BY s.no DESC, s.source DESC
-					LIMIT 1) AS s
-				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t;
+		SELECT s.no, s.source, s.rows_done, t.copy_step, t.cyclic INTO next
+			FROM snowflake_migrate_internal.plan_sources AS s
+				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
+			WHERE s.run = run_ AND NOT s.done
+			ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
+			LIMIT 1;
 		EXIT WHEN batch > 1 AND (NOT FOUND OR next.cyclic OR next.rows_done > rows_left);
 		IF NOT FOUND THEN
 			/* Those that could not be built beside the run's rows. */

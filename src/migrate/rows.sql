@@ -304,20 +304,39 @@ COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
 
 /*
  * The rows of a table of a source as an item after FROM, for an expression over the columns of the target's table, whose
- * name they have.  Their row as a whole has no type of its own: casts and functions that the table's owner made for
- * its type would run.  A column that is called like the table is not taken for the row where the source lacks it.
+ * name they have: with those columns alone, as they are, or as_target in the target's types.
+ *
+ * What the source's owner created for the type of the table's rows, or of other columns, does not run: the row as a
+ * whole is of no type, and has no other columns.  Where the source lacks a column that is called like the table, it is
+ * there twice, for an error: its name would be the row's.
  */
-CREATE FUNCTION snowflake_migrate_internal.named_rows(source_relation regclass, relation regclass) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION snowflake_migrate_internal.named_rows(
+	source_relation regclass,
+	relation regclass,
+	as_target boolean DEFAULT false) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT format('(SELECT * FROM %s) AS %I', snowflake_migrate_internal.only(source_relation),
-		CASE WHEN snowflake_migrate_internal.has_columns(relation, ARRAY[c.relname])
-				AND NOT snowflake_migrate_internal.has_columns(source_relation, ARRAY[c.relname])
-			THEN 'merge row' ELSE c.relname END)
-	FROM pg_class AS c
-	WHERE c.oid = relation
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		SELECT format('(SELECT %s FROM %s AS s) AS %I',
+			concat_ws(', ', string_agg(CASE WHEN as_target
+					THEN snowflake_migrate_internal.source_value(
+						named_rows.relation, named_rows.source_relation, a.attname) || format(' AS %I', a.attname)
+					ELSE format('s.%I', a.attname) END, ', ' ORDER BY a.attnum),
+				CASE WHEN snowflake_migrate_internal.has_columns(named_rows.relation, ARRAY[c.relname])
+						AND NOT snowflake_migrate_internal.has_columns(named_rows.source_relation, ARRAY[c.relname])
+					THEN format('NULL AS %1$I, NULL AS %1$I', c.relname) END),
+			snowflake_migrate_internal.only(named_rows.source_relation), c.relname)
+		FROM pg_class AS c
+			LEFT JOIN pg_attribute AS a ON a.attrelid = named_rows.source_relation AND a.attnum > 0
+				AND NOT a.attisdropped
+				AND snowflake_migrate_internal.has_columns(named_rows.relation, ARRAY[a.attname])
+		WHERE c.oid = named_rows.relation
+		GROUP BY c.relname);
+END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.named_rows(regclass, regclass)
+COMMENT ON FUNCTION snowflake_migrate_internal.named_rows(regclass, regclass, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the rows of a source under the name of the target''s table';
 
 /*

@@ -116,7 +116,8 @@ foreach my $what (sort keys %blocks)
 
 	note sprintf '%s: %s of %d blocks, %.1f times as many', $what, $_, $many->{$_}, $growth{$_} foreach sort { $growth{$b} <=> $growth{$a} } keys %growth;
 	cmp_ok(scalar keys %growth, '>', 3, "$what: blocks are counted");
-	cmp_ok($many_in_all, '<', 2 * $few_in_all * $sizes[1] / $sizes[0], "$what: $sizes[1] tables read not many more blocks for each than $sizes[0]");
+	# A rollback looks through what is left of the plan for each batch.
+	cmp_ok($many_in_all, '<', ($what eq 'rollback' ? 3 : 2) * $few_in_all * $sizes[1] / $sizes[0], "$what: $sizes[1] tables read not many more blocks for each than $sizes[0]");
 	is("@growing", '', "$what: of $sizes[1] tables, none is read twice as often for each as of $sizes[0]");
 }
 
