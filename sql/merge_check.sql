@@ -428,6 +428,13 @@ INSERT INTO b.players VALUES (1, 1, 'Bob', 'eve@example.com', 'n', NULL), (2, 0,
 INSERT INTO world.realms VALUES ('north');
 INSERT INTO a.realms VALUES ('north'), ('south');
 SELECT snowflake_migrate.declare_policy('world.players', 'of_tags', 'suffix', '_{source}');
+-- values that an index, or a domain, does not take
+CREATE FUNCTION world.code(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF $1 = 'south' THEN RAISE 'not there'; END IF; RETURN $1; END $$;
+CREATE UNIQUE INDEX of_codes ON world.realms (world.code(code));
+CREATE DOMAIN world.short AS text CHECK (length(VALUE) < 3);
+CREATE TABLE world.coins (id serial PRIMARY KEY, code world.short UNIQUE);
+CREATE TABLE a.coins (id int PRIMARY KEY, code text);
+INSERT INTO a.coins VALUES (1, 'long');
 SELECT relation, object, problem, count, example, advice FROM snowflake_migrate.check('{a,b}', 'world') WHERE severity = 'warning';
 DELETE FROM snowflake_migrate.declared_policies;
 DROP SCHEMA a, b, world CASCADE;

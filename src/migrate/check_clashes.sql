@@ -75,8 +75,9 @@ BEGIN
 			example := coalesce(example, one);
 			taken := snowflake_migrate_internal.fill('SELECT {t.e#} FROM ({taken}) AS t UNION ALL {source_rows}',
 				names || jsonb_build_object('taken', taken, 'source_rows', source_rows));
-		/* This source lacks a column, or has it in another type. */
-		EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
+		/* This source lacks a column, or has values that do not become the target's: the maps tell more. */
+		EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception OR integrity_constraint_violation
+				OR plpgsql_error THEN
 			NULL;
 		END;
 	END LOOP;
