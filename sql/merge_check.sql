@@ -410,7 +410,7 @@ DROP SCHEMA a, world CASCADE;
 CREATE SCHEMA a;
 CREATE SCHEMA b;
 CREATE SCHEMA world;
-CREATE TABLE world.players (id serial PRIMARY KEY, realm int, name text, mail text, tag text, folded text GENERATED ALWAYS AS (lower(tag)) STORED,
+CREATE TABLE world.players (id serial PRIMARY KEY, realm int, name text, mail text, tag text, folded text GENERATED ALWAYS AS (id::text) STORED,
 	leader_id int REFERENCES world.players);
 CREATE UNIQUE INDEX of_names ON world.players (lower(name)) WHERE realm > 0;
 CREATE UNIQUE INDEX of_ids ON world.players (id, realm);
@@ -418,6 +418,7 @@ CREATE UNIQUE INDEX of_leaders ON world.players (leader_id);
 CREATE UNIQUE INDEX of_some ON world.players (mail) WHERE id > 0;
 CREATE UNIQUE INDEX of_made ON world.players (folded);
 CREATE UNIQUE INDEX of_tags ON world.players (tag);
+CREATE UNIQUE INDEX of_mail ON world.players (mail) INCLUDE (id);
 CREATE TABLE world.realms (code text PRIMARY KEY, note text);
 CREATE TABLE a.players (id int PRIMARY KEY, realm int, name text, mail text, tag text, leader_id int REFERENCES a.players);
 CREATE TABLE b.players (LIKE a.players);
@@ -429,8 +430,13 @@ INSERT INTO world.realms VALUES ('north');
 INSERT INTO a.realms VALUES ('north'), ('south');
 SELECT snowflake_migrate.declare_policy('world.players', 'of_tags', 'suffix', '_{source}');
 -- values that an index, or a domain, does not take
-CREATE FUNCTION world.code(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF $1 = 'south' THEN RAISE 'not there'; END IF; RETURN $1; END $$;
+CREATE FUNCTION world.code(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF $1 = 'south' THEN RAISE 'not there' USING ERRCODE = 'MY001'; END IF; RETURN $1; END $$;
 CREATE UNIQUE INDEX of_codes ON world.realms (world.code(code));
+-- nor what is in other columns, or looks like a reference
+CREATE TABLE world.pets (id serial PRIMARY KEY, name text UNIQUE, tame boolean, player_id int UNIQUE);
+CREATE TABLE a.pets (id int PRIMARY KEY, name text, tame smallint, player_id int);
+INSERT INTO world.pets VALUES (1, 'Rex', true, 1);
+INSERT INTO a.pets VALUES (1, 'Rex', 1, 1);
 CREATE DOMAIN world.short AS text CHECK (length(VALUE) < 3);
 CREATE TABLE world.coins (id serial PRIMARY KEY, code world.short UNIQUE);
 CREATE TABLE a.coins (id int PRIMARY KEY, code text);
@@ -488,6 +494,7 @@ ALTER TABLE a.tag ADD upper int;
 SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'upper <> ''five''');
 SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
 SELECT snowflake_migrate.declare_table('world.tag', 'copy', "only" => 'ctid IS NOT NULL');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 'world') WHERE severity = 'error';
 -- a name that the check gives to a column of its own
 ALTER TABLE a.tag ADD "snowflake conditions 1" int;
 SELECT snowflake_migrate.declare_table('world.tag', 'copy');

@@ -167,12 +167,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';
 
-/* The columns of a table that are there.  Without a SET clause, and not strict, it is inlined. */
+/*
+ * The columns of a table that are there.  Its plan is kept, and its body is a text: of one that is bound, pg_upgrade would
+ * bring the catalog's columns to a server that has others.
+ */
 CREATE FUNCTION snowflake_migrate_internal.columns_of(relation regclass) RETURNS SETOF pg_catalog.pg_attribute
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT a.* FROM pg_attribute AS a WHERE a.attrelid = columns_of.relation AND a.attnum > 0 AND NOT a.attisdropped;
-END;
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 10 SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY SELECT a.*
+		FROM pg_attribute AS a
+		WHERE a.attrelid = columns_of.relation AND a.attnum > 0 AND NOT a.attisdropped;
+END
+$$;
 COMMENT ON FUNCTION snowflake_migrate_internal.columns_of(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the columns of a table';
 
@@ -181,7 +188,9 @@ CREATE FUNCTION snowflake_migrate_internal.has_columns(relation regclass, column
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	RETURN columns <@ ARRAY(SELECT c.attname FROM snowflake_migrate_internal.columns_of(relation) AS c);
+	RETURN columns <@ ARRAY(
+		SELECT a.attname FROM pg_attribute AS a
+		WHERE a.attrelid = has_columns.relation AND a.attnum > 0 AND NOT a.attisdropped);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_columns(regclass, name[])
@@ -345,13 +354,13 @@ BEGIN
 		PERFORM snowflake_migrate_internal.check_target(run_);
 		PERFORM snowflake_migrate_internal.take_samples(run_);
 	ELSE
-		PERFORM snowflake_migrate_internal.check_clashes(run_) WHERE checked.can_read;
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
-			'clashes of keys and references to missing rows were not looked for, as the errors stand in the way',
+			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',
 			advice => 'Correct the errors, and check again.');
 	END IF;
 	IF checked.can_read THEN
 		PERFORM snowflake_migrate_internal.check_undeclared(run_);
+		PERFORM snowflake_migrate_internal.check_clashes(run_) WHERE NOT can_map;
 	END IF;
 	RETURN QUERY SELECT f.*
 		FROM snowflake_migrate.report AS f

@@ -99,8 +99,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.columns_exist(regclass, name[])
 	IS 'for the declarations of a merge: an error where columns do not exist';
 
 /*
- * An error where a table's rows can't be asked for this: as they come, without system columns.  To plan the query would
- * run others' code, and to read it, where a text is taken for a value of a column's type.
+ * An error where a table can't be asked for this.  To plan the query would run others' code, and to read it, where a
+ * text is taken for a value of a column's type.
  */
 CREATE FUNCTION snowflake_migrate_internal.try_expression(
 	relation regclass,
@@ -112,7 +112,7 @@ BEGIN
 	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', ARRAY(
 		SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
 		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped));
-	EXECUTE format('SELECT %s FROM (SELECT * FROM ONLY %s) AS %I WHERE %s', expression, relation,
+	EXECUTE format('SELECT %s FROM ONLY %s AS %I WHERE %s', expression, relation,
 				   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation), condition);
 END
 $$;

@@ -90,13 +90,16 @@ AS $$
 DECLARE
 	lost text;
 BEGIN
-	SELECT string_agg(format('The table of source "%s" for %s.', r.sources[s.source], t.relation), E'\n'
+	SELECT string_agg(format('Source "%s" has no table for %s any more.', r.sources[s.source], t.relation), E'\n'
 					  ORDER BY s.source, s.no)
 		INTO lost
-		FROM snowflake_migrate_internal.plan_sources AS s
+		FROM (
+				SELECT s.run, s.source, s.no FROM snowflake_migrate_internal.plan_sources AS s
+				WHERE s.run = run_ AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.relation)
+				ORDER BY s.source, s.no
+				LIMIT 20) AS s
 			JOIN snowflake_migrate.runs AS r USING (run)
-			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
-		WHERE s.run = run_ AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.relation);
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t;
 	IF lost IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_table',
 			MESSAGE = format('tables of the sources of merge %s no longer exist', run_),

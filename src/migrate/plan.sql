@@ -130,7 +130,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	former_ahead bigint NOT NULL DEFAULT 0,		-- of former_rows, those whose ids lie ahead of the run's beginning
 	PRIMARY KEY (run, no)
 );
-/* Not with the run before: of few tables, one by the run alone is as good to the planner as the primary key. */
+/* Of the table alone: where there are few, an index by (run, relation) seems as good for a number as the primary key. */
 CREATE INDEX ON snowflake_migrate_internal.plan_tables (relation);
 
 /*
@@ -138,11 +138,20 @@ CREATE INDEX ON snowflake_migrate_internal.plan_tables (relation);
  * moment, the planner expects one row of each side, and a join would read all tables of the run for each.  Without a SET
  * clause, and not strict, it is inlined; the OFFSET keeps it apart.
  */
-CREATE FUNCTION snowflake_migrate_internal.planned_table(run_ bigint, no_ int)
-RETURNS SETOF snowflake_migrate_internal.plan_tables
+CREATE FUNCTION snowflake_migrate_internal.planned_table(
+	run_ bigint,
+	no_ int,
+	OUT relation regclass,
+	OUT kind text,
+	OUT key name[],
+	OUT copy_step int,
+	OUT cyclic boolean) RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT t.* FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_ OFFSET 0;
+	SELECT t.relation, t.kind, t.key, t.copy_step, t.cyclic
+	FROM snowflake_migrate_internal.plan_tables AS t
+	WHERE t.run = run_ AND t.no = no_
+	OFFSET 0;
 END;
 COMMENT ON FUNCTION snowflake_migrate_internal.planned_table(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: one table of a run';

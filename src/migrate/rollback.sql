@@ -157,7 +157,9 @@ AS $$
 				) AS o (before)
 			WHERE o.before IS NOT NULL
 		) AS w (refers, before)
-	WHERE t.run = run_ AND t.kind <> 'none' AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
+	WHERE t.run = run_ AND t.kind <> 'none'
+		/* All, or one by the primary key. */
+		AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_run(bigint, int, text)
@@ -278,7 +280,8 @@ AS $$
 			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS c (attnum, parent_attnum, n)
 				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
 				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS v
-	WHERE t.run = run_ AND t.kind = 'none' AND k.rows IS NOT NULL AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
+	WHERE t.run = run_ AND t.kind = 'none' AND k.rows IS NOT NULL
+		AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_keyless(bigint, int)
 	IS 'for snowflake_migrate.rollback(): foreign keys that lead to tables without a key';

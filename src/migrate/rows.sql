@@ -304,7 +304,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
 
 /*
  * The rows of a table of a source as an item after FROM, for an expression over the columns of the target's table, whose
- * name they have: with those columns alone, as they are, or as_target in the target's types.
+ * name they have: with those columns alone, as they are, or those in as_target in the target's types.
  *
  * What the source's owner created for the type of the table's rows, or of other columns, does not run: the row as a
  * whole is of no type, and has no other columns.  Where the source lacks a column that is called like the table, it is
@@ -313,14 +313,14 @@ COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
 CREATE FUNCTION snowflake_migrate_internal.named_rows(
 	source_relation regclass,
 	relation regclass,
-	as_target boolean DEFAULT false) RETURNS text
+	as_target name[] DEFAULT '{}') RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN (
 		SELECT format('(SELECT %s FROM %s AS s) AS %I',
-			concat_ws(', ', string_agg(CASE WHEN as_target
+			concat_ws(', ', string_agg(CASE WHEN a.attname = ANY (as_target)
 					THEN snowflake_migrate_internal.source_value(
 						named_rows.relation, named_rows.source_relation, a.attname) || format(' AS %I', a.attname)
 					ELSE format('s.%I', a.attname) END, ', ' ORDER BY a.attnum),
@@ -336,7 +336,7 @@ BEGIN
 		GROUP BY c.relname);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.named_rows(regclass, regclass, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.named_rows(regclass, regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: the rows of a source under the name of the target''s table';
 
 /*

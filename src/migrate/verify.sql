@@ -538,7 +538,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_combined(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows whose combined values are not what they should be';
 
-/* The least id of the target behind one, or with a node number of the run (null), that is not in the map. */
+/* The least id of the target greater than one (behind), or with a node number of the run (null), that is not in the map. */
 CREATE FUNCTION snowflake_migrate_internal.verify_unmapped(names jsonb, behind bigint) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
@@ -626,10 +626,11 @@ BEGIN
 	IF run_row.target_in_use OR followed OR surplus = 0 THEN
 		NULL;
 	ELSIF plan.kind = 'id' OR run_row.state <> 'done' THEN
-		/* Of rows that are as old as those that it had, nothing tells which they are. */
+		/* Nothing tells which they are among rows as old as those that it had, or as new, or among copies. */
 		RETURN QUERY VALUES ('rows are in the target that neither it nor a source had', surplus,
-							 CASE WHEN since > coalesce(copies.count, 0) THEN snowflake_migrate_internal.verify_unmapped(
-								names, snowflake_migrate_internal.max_id(run_row.started_at)) END);
+							 CASE WHEN since > 0 AND plan.former_ahead = 0 AND coalesce(copies.count, 0) = 0
+								THEN snowflake_migrate_internal.verify_unmapped(
+									names, snowflake_migrate_internal.max_id(run_row.started_at)) END);
 	ELSIF plan.kind = 'none' THEN
 		RETURN QUERY SELECT 'rows are in the target more often than they should be', v.count, v.example
 			FROM snowflake_migrate_internal.verify_surplus(run_, no_) AS v WHERE v.count > 0;
