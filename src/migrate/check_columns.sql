@@ -176,7 +176,8 @@ AS $$
 	FROM snowflake_migrate_internal.source_tables(run_) AS p
 		JOIN snowflake_migrate_internal.plan_tables AS r ON r.run = run_ AND r.no = p.no
 		CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(p.relation) AS c
-		JOIN LATERAL snowflake_migrate_internal.columns_of(p.source_relation) AS s ON s.attname = c.attname
+		JOIN pg_attribute AS s ON s.attrelid = p.source_relation AND s.attname = c.attname
+			AND s.attnum > 0 AND NOT s.attisdropped
 		JOIN pg_type AS y ON y.oid = c.atttypid
 		JOIN pg_type AS z ON z.oid = s.atttypid
 		CROSS JOIN LATERAL (SELECT c.attname = ANY (r.key)) AS k (is_key)
@@ -437,7 +438,8 @@ BEGIN
 			'columns are in another order than in the target; they go by their names')
 		FROM snowflake_migrate_internal.source_tables(run_) AS p
 			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(p.relation) AS c
-			JOIN LATERAL snowflake_migrate_internal.columns_of(p.source_relation) AS s ON s.attname = c.attname
+			JOIN pg_attribute AS s ON s.attrelid = p.source_relation AND s.attname = c.attname
+				AND s.attnum > 0 AND NOT s.attisdropped
 		GROUP BY p.source, p.relation
 		HAVING array_agg(c.attname ORDER BY c.attnum) <> array_agg(c.attname ORDER BY s.attnum);
 END

@@ -303,8 +303,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.in_part(regclass, text)
 	IS 'for snowflake_migrate.merge()''s own use: the rows of a partition, as a condition';
 
 /*
- * The rows of a table of a source as an item after FROM, for an expression over the columns of the target's table, whose
- * name they have: with those columns alone, as they are, or those in as_target in the target's types.
+ * The rows of a table of a source as an item after FROM, for an expression over the columns of the target's table,
+ * whose name they have: with those columns alone, as they are, or those in as_target in the target's types.
  *
  * What the source's owner created for the type of the table's rows, or of other columns, does not run: the row as a
  * whole is of no type, and has no other columns.  Where the source lacks a column that is called like the table, it is

@@ -171,7 +171,8 @@ AS $$
 			SELECT array_agg(c.attname::text ORDER BY c.attnum),
 				array_agg(snowflake_migrate_internal.source_value(t.relation, s.relation, c.attname) ORDER BY c.attnum)
 			FROM snowflake_migrate_internal.columns_of(t.relation) AS c
-				JOIN LATERAL snowflake_migrate_internal.columns_of(s.relation) AS b ON b.attname = c.attname
+				JOIN pg_attribute AS b ON b.attrelid = s.relation AND b.attname = c.attname
+					AND b.attnum > 0 AND NOT b.attisdropped
 			WHERE c.attname <> ALL (by) AND c.attname <> ALL (t.key) AND c.attgenerated = ''
 				AND snowflake_migrate_internal.cast(b.atttypid, b.atttypmod, c.atttypid, c.atttypmod) IS NOT NULL
 				AND snowflake_migrate_internal.tells_creation(snowflake_migrate_internal.word(c.attname)) IS NULL

@@ -538,7 +538,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_combined(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows whose combined values are not what they should be';
 
-/* The least id of the target greater than one (behind), or with a node number of the run (null), that is not in the map. */
+/* The least id of the target that is not in the map: greater than behind, or (null) with a node number of the run. */
 CREATE FUNCTION snowflake_migrate_internal.verify_unmapped(names jsonb, behind bigint) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
