@@ -168,8 +168,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';
 
 /*
- * The columns of a table that are there.  Its plan is kept, and its body is a text: of one that is bound, pg_upgrade would
- * bring the catalog's columns to a server that has others.
+ * The columns of a table that are there.  Its plan is kept, and its body is a text: of one that is bound, pg_upgrade
+ * would bring the catalog's columns to a server that has others.
  */
 CREATE FUNCTION snowflake_migrate_internal.columns_of(relation regclass) RETURNS SETOF pg_catalog.pg_attribute
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 10 SET search_path = pg_catalog, pg_temp

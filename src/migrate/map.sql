@@ -57,7 +57,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
 
 /* Enters into the report that a condition on the rows that come failed in a source. */
-CREATE FUNCTION snowflake_migrate_internal.report_only(run_ bigint, source name, relation text, message text) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.report_only(
+	run_ bigint,
+	source name,
+	relation text,
+	message text) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.add_to_report(run_, 'error', source, relation, 'only',
@@ -505,7 +509,8 @@ BEGIN
 				SELECT coalesce(pg_partition_root(c.confrelid), c.confrelid)::regclass OFFSET 0) AS root (parent)
 			/* By the table, whatever the planner knows of the plan: all of the run would be read for each. */
 			LEFT JOIN LATERAL (
-				SELECT k.* FROM snowflake_migrate_internal.plan_tables AS k WHERE k.relation = root.parent OFFSET 0) AS p
+				SELECT k.* FROM snowflake_migrate_internal.plan_tables AS k
+				WHERE k.relation = root.parent OFFSET 0) AS p
 				ON p.run = run_ AND EXISTS (
 					SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 		WHERE t.run = run_ AND t.no = no_

@@ -130,13 +130,13 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	former_ahead bigint NOT NULL DEFAULT 0,		-- of former_rows, those whose ids lie ahead of the run's beginning
 	PRIMARY KEY (run, no)
 );
-/* Of the table alone: where there are few, an index by (run, relation) seems as good for a number as the primary key. */
+/* Of the table alone: where there are few, one by (run, relation) seems as good for a number as the primary key. */
 CREATE INDEX ON snowflake_migrate_internal.plan_tables (relation);
 
 /*
  * One table of a run, for queries that ask for that of each of many rows: by its key.  With statistics from another
- * moment, the planner expects one row of each side, and a join would read all tables of the run for each.  Without a SET
- * clause, and not strict, it is inlined; the OFFSET keeps it apart.
+ * moment, the planner expects one row of each side, and a join would read all tables of the run for each.  Without a
+ * SET clause, and not strict, it is inlined; the OFFSET keeps it apart.
  */
 CREATE FUNCTION snowflake_migrate_internal.planned_table(
 	run_ bigint,

@@ -119,8 +119,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.with_partitions(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table and its partitions';
 
 /*
- * The foreign keys that lead to a table, or to a partition: found by what they depend on, as pg_constraint would be read
- * as a whole.
+ * The foreign keys that lead to a table, or to a partition: found by what they depend on, as pg_constraint would be
+ * read as a whole.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to(relation oid) RETURNS SETOF pg_catalog.pg_constraint
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp

@@ -649,8 +649,8 @@ BEGIN
 						THEN format(CASE WHEN c.combined THEN 'CASE WHEN v."merge combined" THEN v.%I ELSE %s END'
 							ELSE 'coalesce(v.%I, %s)' END, c.name, v.value)
 					WHEN with_map AND c.is_lost THEN format(
-						'CASE WHEN NOT EXISTS (SELECT FROM %s AS l WHERE l.source = %s AND (%s) = (%s) AND l.name = %L) '
-							'THEN %s END',
+						'CASE WHEN NOT EXISTS (SELECT FROM %s AS l WHERE l.source = %s AND (%s) = (%s) AND l.name = %L)'
+							' THEN %s END',
 						t.names ->> 'lost', source_,
 						snowflake_migrate_internal.fill('{l.o#}', t.names),
 						snowflake_migrate_internal.fill('{m.o#}', t.names), c.name, v.value)
