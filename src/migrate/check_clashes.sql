@@ -15,14 +15,13 @@ DECLARE
 BEGIN
 	SELECT array_agg(a.attnum) INTO attnums
 		FROM pg_index AS i
-			JOIN pg_class AS x ON x.oid = i.indexrelid AND x.relname = label
 			JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum > 0
 				AND (a.attnum = ANY (i.indkey[0 : i.indnkeyatts - 1])
 					 OR EXISTS (SELECT FROM pg_depend AS d
 								WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
 									AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid
 									AND d.refobjsubid = a.attnum AND NOT a.attnum = ANY (i.indkey)))
-		WHERE i.indrelid = index_columns.relation;
+		WHERE i.indexrelid = snowflake_migrate_internal.find_index(relation, label);
 	RETURN ARRAY(
 		SELECT a.attname
 		FROM pg_attribute AS a

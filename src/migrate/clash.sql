@@ -513,8 +513,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_clashing(jsonb)
 CREATE FUNCTION snowflake_migrate_internal.policy_advice(relation regclass, label text) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-							 WHERE i.indrelid = policy_advice.relation AND x.relname = label)
+	SELECT CASE WHEN snowflake_migrate_internal.find_index(relation, label) IS NOT NULL
 		THEN format('Declare what becomes of them, for example: SELECT %s(%L, %L, ''keep_target'');',
 					'snowflake_migrate.declare_policy', relation, label)
 		ELSE 'Change these rows in the source: no policy can be declared for an index of one partition.' END

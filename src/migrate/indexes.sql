@@ -24,17 +24,6 @@
  * EXCLUSIVE, for a moment.
  */
 
-/* The index of a table that has a name. */
-CREATE FUNCTION snowflake_migrate_internal.find_index(relation regclass, name name) RETURNS regclass
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT i.indexrelid
-	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
-	WHERE i.indrelid = relation AND c.relname = find_index.name
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_index(regclass, name)
-	IS 'for snowflake_migrate.merge()''s own use: an index of a table';
-
 /* All that an index has, but its rows. */
 CREATE FUNCTION snowflake_migrate_internal.index_state(index_ oid) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

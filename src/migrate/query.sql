@@ -118,6 +118,17 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.with_partitions(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: a table and its partitions';
 
+/* The index of a table that has a name. */
+CREATE FUNCTION snowflake_migrate_internal.find_index(relation regclass, name name) RETURNS regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT i.indexrelid
+	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+	WHERE i.indrelid = relation AND c.relname = find_index.name
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_index(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: an index of a table';
+
 /*
  * The foreign keys that lead to a table, or to a partition: found by what they depend on, as pg_constraint would be
  * read as a whole.
