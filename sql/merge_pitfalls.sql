@@ -528,6 +528,11 @@ BEGIN;
 DELETE FROM t.p WHERE name = 'ahead';
 SELECT * FROM snowflake_migrate.verify(last());
 ROLLBACK;
+-- one that came since is counted, and none is named, as the newest is not the one
+BEGIN;
+INSERT INTO t.p (name) VALUES ('late');
+SELECT relation, problem, count, example FROM snowflake_migrate.verify(last());
+ROLLBACK;
 -- a double under a newer id is told from it
 INSERT INTO t.p (name) VALUES ('of a');
 SELECT relation, problem, count FROM snowflake_migrate.verify(last());

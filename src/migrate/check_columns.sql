@@ -6,11 +6,17 @@
 /* The columns of a table that another lacks. */
 CREATE FUNCTION snowflake_migrate_internal.lacking_columns(relation regclass, other regclass)
 RETURNS SETOF pg_catalog.pg_attribute
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT c.*
-	FROM snowflake_migrate_internal.columns_of(relation) AS c
-	WHERE c.attname NOT IN (SELECT o.attname FROM snowflake_migrate_internal.columns_of(other) AS o)
+BEGIN
+	RETURN QUERY SELECT c.*
+		FROM pg_attribute AS c
+		WHERE c.attrelid = lacking_columns.relation AND c.attnum > 0 AND NOT c.attisdropped
+			AND NOT EXISTS (
+				SELECT FROM pg_attribute AS o
+				WHERE o.attrelid = lacking_columns.other AND o.attname = c.attname
+					AND o.attnum > 0 AND NOT o.attisdropped);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.lacking_columns(regclass, regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the columns of a table that another lacks';

@@ -231,7 +231,9 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.no = f.referenced
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = f.name
 			JOIN pg_attribute AS k ON k.attrelid = p.relation AND k.attname = p.key[1]
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.type_for_ids(a.atttypid, a.atttypmod)) AS i (type)
+			/* OFFSET: not for all columns of the table. */
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.type_for_ids(a.atttypid, a.atttypmod) OFFSET 0) AS i (type)
 		WHERE i.type IS NOT NULL
 			AND (snowflake_migrate_internal.adopt_type(a.atttypid) IS NULL OR k.atttypid = 'bigint'::regtype)
 		GROUP BY t.relation, a.attname, a.atttypid, a.atttypmod, p.relation, i.type;

@@ -112,8 +112,10 @@ CREATE FUNCTION snowflake_migrate_internal.exclusion_constraints(
 	OUT operators oid[],
 	OUT distinct_nulls boolean,
 	OUT predicate text) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+BEGIN
+	RETURN QUERY
 	SELECT c.conname,
 		ARRAY(SELECT snowflake_migrate_internal.index_expression(c.conindid, n)
 			  FROM generate_subscripts(c.conexclop, 1) AS n ORDER BY n),
@@ -124,7 +126,8 @@ AS $$
 				THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), '')
 	FROM snowflake_migrate_internal.with_partitions(relation) AS o (oid)
 		JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND (o.oid = relation OR c.conparentid = 0)
-		JOIN pg_index AS i ON i.indexrelid = c.conindid
+		JOIN pg_index AS i ON i.indexrelid = c.conindid;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.exclusion_constraints(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: exclusion constraints of a table';
@@ -223,14 +226,18 @@ COMMENT ON FUNCTION snowflake_migrate_internal.constraint_names(bigint, int, jso
 	IS 'for snowflake_migrate.merge()''s own use: the names in the queries about a unique constraint';
 
 /*
- * The same with the sources' rows that are not copied yet, as long as there are sources: become, the rows as they
- * become, and wanted, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..; with a precedence also
- * place, in which order rows that want the same come.
+ * The same with the sources' rows that are not copied yet (to_come: rows_to_come()): become, the rows as they become,
+ * and wanted, as the constraint sees them: source, o1 .., n1 .., action, tries, e1 ..; with a precedence also place, in
+ * which order rows that want the same come.
  *
  * Where the target's rows are ranked among the others (ranks_target), they are of become and wanted, as those of source
  * 0.  Only policies that can change a target's row, or put another in its place, ask for that.
  */
-CREATE FUNCTION snowflake_migrate_internal.wanted_names(run_ bigint, no_ int, constraint_ jsonb) RETURNS jsonb
+CREATE FUNCTION snowflake_migrate_internal.wanted_names(
+	run_ bigint,
+	no_ int,
+	constraint_ jsonb,
+	to_come text) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -244,7 +251,7 @@ BEGIN
 		WHERE names ->> 'precedence' IS NOT NULL;
 	names := names || jsonb_build_object(
 		'ranks_target', ranks_target,
-		'become', snowflake_migrate_internal.rows_to_come(run_, no_)
+		'become', to_come
 			|| CASE WHEN ranks_target THEN format(' UNION ALL SELECT 0, t.* FROM (%s) AS t',
 				snowflake_migrate_internal.target_rows(run_, no_, true)) ELSE '' END,
 		'and_place', CASE WHEN names ->> 'precedence' IS NULL THEN '' ELSE snowflake_migrate_internal.fill($query$,
@@ -273,7 +280,7 @@ BEGIN
 			)$query$, names));
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.wanted_names(bigint, int, jsonb)
+COMMENT ON FUNCTION snowflake_migrate_internal.wanted_names(bigint, int, jsonb, text)
 	IS 'for snowflake_migrate.merge()''s own use: the same, with the rows of the sources';
 
 /*
@@ -751,12 +758,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
  * Does what the policy of one unique constraint says with the rows that clash in it.  Returns how many rows it
  * changed.
  */
-CREATE FUNCTION snowflake_migrate_internal.resolve(run_ bigint, no_ int, constraint_ jsonb) RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.resolve(
+	run_ bigint,
+	no_ int,
+	constraint_ jsonb,
+	to_come text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_);
+	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_, to_come);
 	total CONSTANT bigint := snowflake_migrate_internal.find_clashes(names);
 	done bigint;
 	remark text;
@@ -800,7 +811,7 @@ BEGIN
 	RETURN total;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.resolve(bigint, int, jsonb)
+COMMENT ON FUNCTION snowflake_migrate_internal.resolve(bigint, int, jsonb, text)
 	IS 'for snowflake_migrate.merge()''s own use: what becomes of the rows that clash in one unique constraint';
 
 /*
@@ -854,7 +865,8 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_);
+	names jsonb := snowflake_migrate_internal.wanted_names(
+		run_, no_, constraint_, snowflake_migrate_internal.rows_to_come(run_, no_));
 BEGIN
 	/* It may have been declared anew since the plan was written. */
 	PERFORM snowflake_migrate_internal.refuse_declared((names ->> 'declared_by')::name,

@@ -62,7 +62,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.is_lost(jsonb)
 
 /*
  * The references of one table of one source, each with the names for the queries about it: parent is the table that
- * it leads to, becomes what the value becomes, lost and lost_value the rows whose reference dangles.
+ * it leads to, lost and lost_value the rows whose reference dangles.
  */
 CREATE FUNCTION snowflake_migrate_internal.reference_names(run_ bigint, no_ int, source_ int) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -74,9 +74,9 @@ BEGIN
 		SELECT snowflake_migrate_internal.names(run_, no_) AS names
 	),
 	q AS MATERIALIZED (
-		SELECT p.*, snowflake_migrate_internal.rows_origin(run_, no_, source_, false) AS all_rows
-		FROM snowflake_migrate_internal.plan_tables AS t,
-			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', false) AS p
+		SELECT snowflake_migrate_internal.rows_origin(run_, no_, source_, t.kind <> 'none') AS origin,
+			snowflake_migrate_internal.rows_origin(run_, no_, source_, false) AS all_rows
+		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.no = no_
 	),
 	ref AS MATERIALIZED (
@@ -86,7 +86,6 @@ BEGIN
 				'origin', q.origin,
 				'all_rows', q.all_rows,
 				'column', r.name,
-				'becomes', q.expressions[array_position(q.names, r.name::text)],
 				'value', format('s.%I', r.name),
 				'elements_of', snowflake_migrate_internal.elements_of(format('s.%I', r.name), b.atttypid),
 				'lost_value', CASE WHEN i.is_plain THEN format('s.%I', r.name) ELSE 'e.id' END,
@@ -147,7 +146,11 @@ BEGIN
 		/* An error where keys would become one. */
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(x.document) FROM (SELECT {becomes} FROM {origin} WHERE true{and_comes}) AS x (document)
-		$query$, names) INTO found;
+		$query$, names || jsonb_build_object('becomes', (
+			SELECT p.expressions[array_position(p.names, check_form.names ->> 'column')]
+			FROM snowflake_migrate_internal.rows_parts(
+				(check_form.names ->> 'run')::bigint, (check_form.names ->> 'no')::int,
+				(check_form.names ->> 'source')::int, check_form.names ->> 'kind' <> 'none', false) AS p))) INTO found;
 	END IF;
 END
 $$;
@@ -255,10 +258,12 @@ COMMENT ON FUNCTION snowflake_migrate_internal.has_action(text, int, "char")
 
 /* Whether any table of a run leaves rows behind. */
 CREATE FUNCTION snowflake_migrate_internal.any_condition(run_ bigint) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS t
-				   WHERE t.run = run_ AND t.condition IS NOT NULL)
+BEGIN
+	RETURN EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS t
+				   WHERE t.run = run_ AND t.condition IS NOT NULL);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.any_condition(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: whether tables of a run leave rows behind';

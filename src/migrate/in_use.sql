@@ -211,7 +211,8 @@ BEGIN
 		IF u.is_key THEN
 			RETURN NULL;
 		END IF;
-		names := snowflake_migrate_internal.wanted_names(run_, no_, to_jsonb(u));
+		names := snowflake_migrate_internal.wanted_names(
+			run_, no_, to_jsonb(u), snowflake_migrate_internal.rows_to_come(run_, no_));
 		found := coalesce(found, snowflake_migrate_internal.fill($query$
 				SELECT m.source, {m.o#} FROM {map} AS m WHERE m.action = 'r' AND {to_come}
 			$query$, names || jsonb_build_object(
@@ -503,7 +504,8 @@ BEGIN
 				AND snowflake_migrate_internal.has_action(r.names ->> 'parent_map', s.source, 's');
 	END LOOP;
 	IF plan.kind = 'none' THEN
-		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_);
+		PERFORM snowflake_migrate_internal.find_keyless_clashes(
+			run_, no_, snowflake_migrate_internal.rows_to_come(run_, no_));
 		changed := false;
 		RETURN;
 	END IF;
@@ -517,7 +519,7 @@ BEGIN
 				snowflake_migrate_internal.names(run_, no_), (u ->> 'label')::name);
 			CONTINUE;
 		END IF;
-		done := snowflake_migrate_internal.resolve(run_, no_, u);
+		done := snowflake_migrate_internal.resolve(run_, no_, u, snowflake_migrate_internal.rows_to_come(run_, no_));
 		changed := changed OR done > 0;
 		moved := moved OR done > 0 AND u ->> 'policy' NOT IN ('suffix', 'next_free');
 		IF done > 0 AND u ->> 'policy' = 'match' THEN
@@ -588,7 +590,8 @@ BEGIN
 			WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
 	END IF;
 	PERFORM snowflake_migrate_internal.find_equal_keys(run_, no_) WHERE plan.kind = 'key';
-	PERFORM snowflake_migrate_internal.find_violations(run_, no_);
+	PERFORM snowflake_migrate_internal.find_violations(
+		run_, no_, snowflake_migrate_internal.rows_to_come(run_, no_));
 	DELETE FROM snowflake_migrate.report AS f
 		WHERE f.run = run_ AND f.relation = plan.relation::text AND f.severity = 'info'
 			AND EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
@@ -746,7 +749,8 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_);
+	names jsonb := snowflake_migrate_internal.wanted_names(
+		run_, no_, constraint_, snowflake_migrate_internal.rows_to_come(run_, no_));
 BEGIN
 	/* Users go on to number theirs: a distance, as far as the type has room. */
 	names := names || jsonb_build_object('last', (

@@ -275,7 +275,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_equal_ids(jsonb, name)
 	IS 'for snowflake_migrate.merge()''s own use: snowflake ids that are there already';
 
 /* What clashes in one table, once over all its unique indexes.  Returns whether anything changed. */
-CREATE FUNCTION snowflake_migrate_internal.pass(run_ bigint, no_ int) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.pass(run_ bigint, no_ int, to_come text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -303,7 +303,7 @@ BEGIN
 		SELECT x.* FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x WHERE x.policy <> 'rerank'
 	LOOP
 		IF plan.kind <> 'id' OR '(' || quote_ident(plan.key[1]) || ')' <> ALL (u.expressions) THEN
-			changed := snowflake_migrate_internal.resolve(run_, no_, to_jsonb(u)) > 0 OR changed;
+			changed := snowflake_migrate_internal.resolve(run_, no_, to_jsonb(u), to_come) > 0 OR changed;
 		ELSE
 			PERFORM snowflake_migrate_internal.find_equal_ids(snowflake_migrate_internal.names(run_, no_), u.label);
 		END IF;
@@ -311,7 +311,7 @@ BEGIN
 	RETURN changed;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: what clashes in a table';
 
 /*
@@ -330,8 +330,7 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 AS $$
 #variable_conflict use_column
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'become', snowflake_migrate_internal.target_rows(run_, no_, false));
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 	relation CONSTANT regclass := (names ->> 'oid')::oid;
 BEGIN
 	RETURN QUERY
@@ -348,6 +347,7 @@ BEGIN
 					WHERE {same}{and_another})
 				AND ({indexed})
 			$query$, names || jsonb_build_object(
+				'become', snowflake_migrate_internal.target_rows(run_, no_, false),
 				'and_another', CASE names ->> 'kind' WHEN 'none' THEN '' ELSE snowflake_migrate_internal.fill(
 					' AND NOT (({t."merge k#"}) = ({"merge n#"}))', names) END,
 				'indexed', coalesce(c.predicate, 'true'),
@@ -399,7 +399,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.changed_target_rows(bigint, int)
  * Adds to the report which of one table's rows, as they become, violate its constraints: the sources may not have
  * them.
  */
-CREATE FUNCTION snowflake_migrate_internal.find_violations(run_ bigint, no_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.find_violations(run_ bigint, no_ int, to_come text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -412,8 +412,7 @@ BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	/* What is copied is in the target; rows of the target that change are looked at as well. */
 	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'become', snowflake_migrate_internal.rows_to_come(run_, no_)
-			|| coalesce(snowflake_migrate_internal.changed_target_rows(run_, no_), ''),
+		'become', to_come || coalesce(snowflake_migrate_internal.changed_target_rows(run_, no_), ''),
 		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE '"merge action" IN (''c'', ''r'', ''t'')' END);
 	IF (SELECT count(*) > 1 FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, plan.relation::text, c.conname,
@@ -440,26 +439,25 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_violations(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.find_violations(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: CHECKs and exclusion constraints over rows as they become';
 
 /*
  * Adds to the report which rows of a table without a key clash in its unique indexes: there is nothing by which a
  * policy could tell them.
  */
-CREATE FUNCTION snowflake_migrate_internal.find_keyless_clashes(run_ bigint, no_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.find_keyless_clashes(run_ bigint, no_ int, to_come text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	become CONSTANT text := snowflake_migrate_internal.rows_to_come(run_, no_);
 	names jsonb;
 	found bigint;
 	example text;
 BEGIN
 	FOR names IN
 		SELECT snowflake_migrate_internal.constraint_names(run_, no_, to_jsonb(u))
-			|| jsonb_build_object('become', become)
+			|| jsonb_build_object('become', to_come)
 		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS u
 		WHERE u.policy <> 'match'
 	LOOP
@@ -482,7 +480,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_keyless_clashes(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.find_keyless_clashes(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: rows of a table without a key that clash';
 
 /*
@@ -771,29 +769,33 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_behind(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: reports what stays behind with others';
 
-/* Adds to the report which keys of one table of one source may mean something by themselves: numbers below 1. */
-CREATE FUNCTION snowflake_migrate_internal.find_low_keys(run_ bigint, no_ int, source_ int) RETURNS void
+/* Adds to the report which keys may mean something by themselves: numbers below 1. */
+CREATE FUNCTION snowflake_migrate_internal.find_low_keys(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
+#variable_conflict use_column
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_);
-	found bigint;
-	example text;
+	low record;
 BEGIN
-	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT count(*), min(m.o1)::text FROM {map} AS m WHERE m.o1 < 1 AND m.source = {source} AND m.action = 'c'
-	$query$, names) INTO found, example;
-	IF found > 0 THEN
-		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning',
-			(SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_), names ->> 'table',
-			names ->> 'first_key', 'keys below 1 get new ones, as all others do', found, example,
-			'If they mean something to the application, put a view without these rows in the place of the table, and '
-				'declare references to it with dangling => ''keep''.');
-	END IF;
+	FOR low IN EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT m.no, m.source, count(*), min(m.o1)::text AS example
+		FROM {map} AS m
+		WHERE m.o1 < 1 AND m.action = 'c'
+		GROUP BY m.no, m.source
+		ORDER BY m.no, m.source
+	$query$, jsonb_build_object('map', snowflake_migrate_internal.relation(run_, 'map')))
+	LOOP
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', r.sources[low.source], t.relation::text,
+				t.key[1], 'keys below 1 get new ones, as all others do', low.count, low.example,
+				'If they mean something to the application, put a view without these rows in the place of the table, '
+					'and declare references to it with dangling => ''keep''.')
+			FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate.runs AS r USING (run)
+			WHERE t.run = run_ AND t.no = low.no;
+	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint, int, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: keys that may mean something by themselves';
 
 /* Adds to the report what policies did to how many rows of one table. */
@@ -854,11 +856,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.count_rows(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: counts the rows that are to be copied';
 
 /*
- * What is left to do for one table when it is known which of its rows clash, and what is reported of it; is_filled:
- * whether any source has rows of it.
+ * What is left to do for one table when it is known which of its rows clash, and what is reported of it.  to_come: its
+ * rows_to_come(), or null where no source has rows of it.
  */
-CREATE FUNCTION snowflake_migrate_internal.finish_map(run_ bigint, no_ int, is_filled boolean) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+CREATE FUNCTION snowflake_migrate_internal.finish_map(run_ bigint, no_ int, to_come text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
@@ -870,14 +872,14 @@ BEGIN
 	IF plan.kind <> 'none' THEN
 		PERFORM snowflake_migrate_internal.record_policies(run_, no_)
 			WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
-	ELSIF is_filled THEN
-		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_);
+	ELSIF to_come IS NOT NULL THEN
+		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_, to_come);
 	END IF;
-	IF is_filled THEN
+	IF to_come IS NOT NULL THEN
 		PERFORM snowflake_migrate_internal.combine_rows(run_, no_)
 			WHERE plan.kind <> 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 												  WHERE c.run = run_ AND c.no = no_ AND c.combine IS NOT NULL);
-		PERFORM snowflake_migrate_internal.find_violations(run_, no_);
+		PERFORM snowflake_migrate_internal.find_violations(run_, no_, to_come);
 		PERFORM snowflake_migrate_internal.find_lost_references(run_, no_);
 	END IF;
 	PERFORM snowflake_migrate_internal.report_policies(run_, no_);
@@ -891,14 +893,11 @@ BEGIN
 		IF plan.mode IN ('match', 'same_id') THEN
 			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source.source);
 		END IF;
-		IF plan.kind = 'id' THEN
-			PERFORM snowflake_migrate_internal.find_low_keys(run_, no_, source.source);
-		END IF;
 		PERFORM snowflake_migrate_internal.count_rows(run_, no_, source.source);
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.finish_map(bigint, int, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.finish_map(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: completes the map of a table';
 
 /*
@@ -919,10 +918,15 @@ DECLARE
 			AND EXISTS (
 				SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no OFFSET 0)
 		ORDER BY 1);
-	/* Of a table without rows nothing clashes, and nothing dangles. */
-	filled CONSTANT int[] := ARRAY(
-		SELECT t.no FROM unnest(tables) AS t (no) WHERE snowflake_migrate_internal.has_rows(run_, t.no) ORDER BY t.no);
-	table_no int;
+	/*
+	 * The rows to come of each, which are the same in all passes, as nothing is copied; null of a table without rows,
+	 * of which nothing clashes, and nothing dangles.
+	 */
+	to_come CONSTANT text[] := ARRAY(
+		SELECT CASE WHEN snowflake_migrate_internal.has_rows(run_, t.no)
+			THEN snowflake_migrate_internal.rows_to_come(run_, t.no) END
+		FROM unnest(tables) WITH ORDINALITY AS t (no, n)
+		ORDER BY t.n);
 	changed boolean;
 BEGIN
 	FOR pass IN 1 .. 101 LOOP
@@ -944,13 +948,13 @@ BEGIN
 						AND (f.problem = 'rows clash' OR f.problem LIKE 'snowflake ids of a source are in the target%')
 					 OR f.problem LIKE 'references to % dangle%');
 		changed := false;
-		FOREACH table_no IN ARRAY filled LOOP
-			changed := snowflake_migrate_internal.pass(run_, table_no) OR changed;
+		FOR n IN 1 .. cardinality(tables) LOOP
+			changed := coalesce(snowflake_migrate_internal.pass(run_, tables[n], to_come[n]), false) OR changed;
 		END LOOP;
 		EXIT WHEN NOT changed;
 	END LOOP;
-	FOREACH table_no IN ARRAY tables LOOP
-		PERFORM snowflake_migrate_internal.finish_map(run_, table_no, table_no = ANY (filled));
+	FOR n IN 1 .. cardinality(tables) LOOP
+		PERFORM snowflake_migrate_internal.finish_map(run_, tables[n], to_come[n]);
 	END LOOP;
 END
 $$;
@@ -1085,6 +1089,7 @@ BEGIN
 			FROM snowflake_migrate_internal.plan_tables AS t
 			WHERE t.run = run_;
 	END LOOP;
+	PERFORM snowflake_migrate_internal.find_low_keys(run_);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.make_maps(bigint)

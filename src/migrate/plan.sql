@@ -433,6 +433,9 @@ AS $$
 		JOIN pg_class AS t ON t.oid = r.root
 		JOIN pg_namespace AS n ON n.oid = t.relnamespace AND n.nspname = ANY (targets)
 	WHERE f.contype = 'f'
+		/* Of no other schemas' tables, which may be many more, the root is looked for. */
+		AND (c.relispartition
+			 OR c.relnamespace IN (SELECT s.oid FROM pg_namespace AS s WHERE s.nspname = ANY (targets)))
 	ORDER BY r.root, a.attname, p.root, b.attname, f.conparentid <> 0, f.oid
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name[])

@@ -75,11 +75,15 @@ AS $$
 BEGIN
 	RETURN (
 		SELECT string_agg(
-				CASE WHEN length(p.part[1]) > 1 AND left(p.part[1], 1) = '{'
-					THEN snowflake_migrate_internal.placeholder(substr(p.part[1], 2, length(p.part[1]) - 2), names)
-					ELSE p.part[1] END,
+				CASE WHEN p.n = 1 THEN p.part
+					/* A bracket, and no placeholder. */
+					WHEN strpos(p.part, '}') < 2 THEN '{' || p.part
+					/* Most are a name, and nothing more. */
+					ELSE coalesce(names ->> i.item, snowflake_migrate_internal.placeholder(i.item, names))
+						|| substr(p.part, strpos(p.part, '}') + 1) END,
 				'' ORDER BY p.n)
-		FROM regexp_matches(template, '[{][^{}]+[}]|[^{}]+|[{}]', 'g') WITH ORDINALITY AS p (part, n));
+		FROM string_to_table(template, '{') WITH ORDINALITY AS p (part, n)
+			CROSS JOIN LATERAL split_part(p.part, '}', 1) AS i (item));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill(text, jsonb)
@@ -184,27 +188,6 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: a comparison by one operator';
 
 /*
- * The map of one table of a run as it is read: of a run that is taken back before it was finished, a query for what it
- * has brought.  The map itself stays as it was made: it is a superuser's (owner.sql).
- */
-CREATE FUNCTION snowflake_migrate_internal.brought_map(run_ bigint, no_ int) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-DECLARE
-	map CONSTANT text := snowflake_migrate_internal.relation(run_, 'map_' || no_);
-	brought text;
-BEGIN
-	SELECT string_agg(format('(m.source <> %s OR NOT (%s))', s.source, s.not_brought), ' AND ' ORDER BY s.source)
-		INTO brought
-		FROM snowflake_migrate_internal.plan_sources AS s
-		WHERE s.run = run_ AND s.no = no_ AND s.not_brought IS NOT NULL;
-	RETURN coalesce('(SELECT m.* FROM ' || map || ' AS m WHERE ' || brought || ')', map);
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.brought_map(bigint, int)
-	IS 'for snowflake_migrate.rollback(): the map of a table, with what the run has brought alone';
-
-/*
  * The name of another column beside one: where it would be longer than a name may be, a hash stands for the column's,
  * as names that begin alike would be cut to the same.
  */
@@ -250,7 +233,19 @@ BEGIN
 			'target', snowflake_migrate_internal.only(t.relation),
 			'name', c.relname,
 			'target_schema', c.relnamespace::regnamespace,
-			'map', snowflake_migrate_internal.brought_map(run_, no_),
+			/*
+			 * Of a run that is taken back before it was finished, a query for what it has brought.  The map itself
+			 * stays as it was made: it is a superuser's (owner.sql).
+			 */
+			'map', coalesce(
+				(SELECT format('(SELECT m.* FROM %s AS m WHERE ',
+							   snowflake_migrate_internal.relation(run_, 'map_' || no_))
+					|| string_agg(format('(m.source <> %s OR NOT (%s))', s.source, s.not_brought), ' AND '
+								  ORDER BY s.source)
+					|| ')'
+				 FROM snowflake_migrate_internal.plan_sources AS s
+				 WHERE s.run = run_ AND s.no = no_ AND s.not_brought IS NOT NULL),
+				snowflake_migrate_internal.relation(run_, 'map_' || no_)),
 			'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
 			'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),
 			'former', snowflake_migrate_internal.relation(run_, 'former_' || no_),
@@ -258,7 +253,7 @@ BEGIN
 			'lost', snowflake_migrate_internal.relation(run_, 'lost_' || no_),
 			'key', t.key,
 			'first_key', t.key[1],
-			'nulls', snowflake_migrate_internal.key_list('NULL', t.key),
+			'nulls', array_to_string(array_fill('NULL'::text, ARRAY[coalesce(cardinality(t.key), 0)]), ', '),
 			'of_map_no', CASE t.kind WHEN 'id' THEN 'no, ' ELSE '' END,
 			'map_no', CASE t.kind WHEN 'id' THEN no_ || ', ' ELSE '' END,
 			'sources', r.sources::text)

@@ -791,13 +791,15 @@ CREATE FUNCTION snowflake_migrate_internal.range_key(
 	key name[],
 	OUT n int,
 	OUT type text)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT k.n, k.type
-	FROM snowflake_migrate_internal.key_values(relation, relation, key) AS k
-	WHERE k.can_range
-	ORDER BY k.n
-	LIMIT 1
+BEGIN
+	SELECT k.n, k.type INTO range_key.n, range_key.type
+		FROM snowflake_migrate_internal.key_values(relation, relation, key) AS k
+		WHERE k.can_range
+		ORDER BY k.n
+		LIMIT 1;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.range_key(regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: the column by which a table is read range by range';

@@ -183,6 +183,25 @@ is($unpinned, join("\n", qw(snowflake_migrate.adopt_fill snowflake_migrate.adopt
 is($server->safe_psql('mine', "SET search_path = pg_catalog;
 	SELECT f.oid::regproc $text_bodies AND f.prosrc ~ '\\mpublic\\M|\\msnowflake_(nextval|layout|stat|node|timestamp|encode|min_id|max_id)\\M *\\('
 		AND f.prosrc !~ 'MESSAGE|HINT' ORDER BY 1"), '', 'bodies name nothing in the schema of snowflake');
+# A body that was parsed is dumped by pg_upgrade as it was understood: SELECT * of a catalog as the columns that it has in this version,
+# which the next one need not have.
+my $whole_catalogs = sub {
+	my ($functions) = @_;
+
+	return $server->safe_psql('mine', "SET search_path = pg_catalog;
+		SELECT f.oid::regproc, c.oid::regclass
+		FROM pg_proc AS f CROSS JOIN LATERAL pg_get_function_sqlbody(f.oid) AS b (body)
+			JOIN pg_class AS c ON c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind IN ('r', 'v') AND body ~ ('\\m' || c.relname || '\\M')
+		WHERE f.prosqlbody IS NOT NULL AND $functions
+			AND NOT EXISTS (SELECT FROM pg_attribute AS a
+							WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND body !~ ('\\m' || a.attname || '\\M'))");
+};
+
+$server->safe_psql('mine', 'CREATE FUNCTION public.whole() RETURNS bigint BEGIN ATOMIC SELECT count(*) FROM (SELECT * FROM pg_catalog.pg_cast) AS c; END');
+is($whole_catalogs->(q{f.oid = 'public.whole()'::regprocedure}), 'public.whole|pg_cast', 'a body with all columns of a catalog is seen');
+$server->safe_psql('mine', 'DROP FUNCTION public.whole()');
+is($whole_catalogs->(q{EXISTS (SELECT FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname LIKE 'snowflake%'
+	WHERE d.classid = 'pg_proc'::regclass AND d.objid = f.oid AND d.deptype = 'e')}), '', 'no body of the extensions has them');
 # It fails where OpenSSL is in FIPS mode.
 is($server->safe_psql('mine', "SET search_path = pg_catalog; SELECT f.oid::regproc $text_bodies AND f.prosrc ~ '\\mmd5\\M' ORDER BY 1"), '', 'no body uses md5()');
 is($server->safe_psql('mine', "SET search_path = pg_catalog; SELECT f.oid::regproc $text_bodies AND f.oid::regproc::text IN (

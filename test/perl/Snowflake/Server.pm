@@ -570,21 +570,24 @@ sub log_since
 	return slurp_file($self->logfile, $position);
 }
 
-# The postmaster's children as the kernel sees them: of a server that does not answer, or does not stop.
+# The postmaster's children as the kernel sees them: of a server that does not answer, or does not stop.  Those that do the same
+# make one line.
 sub children
 {
 	my ($self) = @_;
 	my $read = sub { eval { slurp_file(@_) } // '' };	# it may be gone
-	my @lines;
+	my %pids;
 
 	foreach my $pid (grep { $read->("/proc/$_/stat") =~ /\) \w $self->{_pid} /s } map { m{(\d+)$} } glob('/proc/[0-9]*'))
 	{
 		my %status = $read->("/proc/$pid/status") =~ /^(State|SigBlk|ShdPnd):\s*(.*)$/mg;
+		# Of a system call the number and the arguments that are small: no address.
+		my $call = join ' ', grep { length $_ < 10 } split ' ', $read->("/proc/$pid/syscall");
 
-		push @lines, join ' ', $pid, $read->("/proc/$pid/cmdline") =~ s/\0.*//sr, map({ "$_ $status{$_}" } sort keys %status),
-		  'in', $read->("/proc/$pid/wchan") || '?', 'call', $read->("/proc/$pid/syscall") =~ s/\n//r;
+		push @{ $pids{ join ' ', $read->("/proc/$pid/cmdline") =~ s/\0.*//sr, map({ "$_ $status{$_}" } sort keys %status),
+			'in', $read->("/proc/$pid/wchan") || '?', 'call', $call } }, $pid;
 	}
-	return @lines;
+	return map { join ' ', scalar @{ $pids{$_} }, "as $pids{$_}->[0]:", $_ } sort keys %pids;
 }
 
 # What its processes are at, a line for each; of those that have something to do.
