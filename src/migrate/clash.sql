@@ -284,6 +284,31 @@ COMMENT ON FUNCTION snowflake_migrate_internal.wanted_names(bigint, int, jsonb, 
 	IS 'for snowflake_migrate.merge()''s own use: the same, with the rows of the sources';
 
 /*
+ * Whether to look up by an index all rows that come costs more than to read the target's table, by what PostgreSQL
+ * counts for a page here and there (4) and one in order (1), and two pages for each row.  Then a nested loop is never
+ * the best plan; and where few conditions are thought to leave no row, it could be one that reads the table for each.
+ */
+CREATE FUNCTION snowflake_migrate_internal.is_read_whole(names jsonb) RETURNS boolean
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN (
+		SELECT sum(pg_relation_size(p.oid)) / current_setting('block_size')::int <= 2 * 4 * c.rows
+		FROM (
+				SELECT CASE WHEN sum(s.rows_to_do) > 0 THEN sum(s.rows_to_do - s.rows_done)
+					/* The maps are being made. */
+					ELSE (SELECT m.reltuples FROM pg_class AS m WHERE m.oid = to_regclass(names ->> 'map')) END
+				FROM snowflake_migrate_internal.plan_sources AS s
+				WHERE s.run = (names ->> 'run')::bigint AND s.no = (names ->> 'no')::int
+			) AS c (rows)
+			CROSS JOIN snowflake_migrate_internal.with_partitions((names ->> 'oid')::oid::regclass) AS p (oid)
+		GROUP BY c.rows);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_read_whole(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: whether reading the target''s table costs less than its index';
+
+/*
  * Finds the rows that clash in one unique constraint, with the target's rows or with those of other sources.  Returns
  * how many, and where there are any, puts them into the temporary table snowflake_merge_clash: the columns of wanted,
  * place (who comes first of those that want the same), first_source and w1 .. (the first one's source and new key),
@@ -295,7 +320,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.wanted_names(bigint, int, jsonb, 
  */
 CREATE FUNCTION snowflake_migrate_internal.find_clashes(names jsonb) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = on
 AS $$
 DECLARE
 	total bigint;
@@ -323,6 +348,10 @@ DECLARE
 			THEN '{"may_meet": "false", "may_clash": "true"}'
 			ELSE '{"may_meet": "w.source > 0", "may_clash": "w.source > 0"}' END::jsonb);
 BEGIN
+	/* Until the function ends, as it has a setting of its own. */
+	IF snowflake_migrate_internal.is_read_whole(names) THEN
+		PERFORM set_config('enable_nestloop', 'off', true);
+	END IF;
 	/* A table only where there are any: each costs locks until the end of the transaction. */
 	EXECUTE 'SELECT count(*) FROM (' || clashes || ') AS x' INTO total;
 	IF total > 0 THEN

@@ -35,6 +35,8 @@ sub tables
 		CREATE TABLE titles (name text PRIMARY KEY, what text);
 		CREATE TABLE wallets (id $key, name text NOT NULL UNIQUE, gold int NOT NULL);
 		CREATE TABLE ranks (id $key, position int NOT NULL UNIQUE);
+		CREATE TABLE badges (id $key, name text NOT NULL, kind text, realm int, state text, deleted_at timestamptz);
+		CREATE UNIQUE INDEX badges_name ON badges (name) WHERE kind = 'x' AND realm = 1 AND state = 's' AND deleted_at IS NULL;
 		CREATE TABLE slots (id $key, kind_id bigint NOT NULL REFERENCES kinds, number int NOT NULL, UNIQUE (kind_id, number));
 		INSERT INTO kinds (name) SELECT $name FROM generate_series(1, $rows) AS g;
 		INSERT INTO players (name) SELECT $name FROM generate_series(1, $players) AS g;
@@ -45,6 +47,7 @@ sub tables
 		INSERT INTO visits SELECT id, 'page of $who' FROM players LIMIT $rows;
 		INSERT INTO titles SELECT $name, '$who' FROM generate_series(1, $rows) AS g;
 		INSERT INTO wallets (name, gold) SELECT $name, g FROM generate_series(1, $rows) AS g;
+		INSERT INTO badges (name, kind, realm, state) SELECT $name, 'x', 1, 's' FROM generate_series(1, $rows) AS g;
 		INSERT INTO ranks (position) SELECT g FROM generate_series(1, $rows) AS g;
 		INSERT INTO slots (kind_id, number) SELECT id, 1 FROM kinds;";
 }
@@ -67,6 +70,7 @@ foreach my $size (@sizes)
 		IMPORT FOREIGN SCHEMA public FROM SERVER realm INTO realm;
 		SELECT snowflake_migrate.declare_table('kinds', 'match', '{name}');
 		SELECT snowflake_migrate.declare_policy('players', 'players_name_key', 'suffix', '_s');
+		SELECT snowflake_migrate.declare_policy('badges', 'badges_name', 'suffix', '_s');
 		SELECT snowflake_migrate.declare_policy('titles', 'titles_pkey', 'keep_source');
 		SELECT snowflake_migrate.declare_policy('wallets', 'wallets_name_key', 'keep_target', combine => '{"gold": "sum"}');
 		SELECT snowflake_migrate.declare_policy('ranks', 'ranks_position_key', 'rerank', 'position');
