@@ -287,6 +287,26 @@ COMMENT ON FUNCTION snowflake_migrate_internal.differing_items(text, text)
 	IS 'for snowflake_migrate.verify(): what is in one of two lists alone';
 
 /*
+ * What ids tell of who made them: is_made, whether x.k has a node number of the merge; boundary, the greatest id that
+ * could be made before it began.
+ */
+CREATE FUNCTION snowflake_migrate_internal.with_marks(names jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN (
+		SELECT names || jsonb_build_object(
+			'is_made', format('(x.k > %s AND snowflake_migrate_internal.node(x.k) = ANY (%L::bigint[]))',
+							  snowflake_migrate_internal.last_serial(), r.nodes),
+			'boundary', snowflake_migrate_internal.max_id(r.started_at))
+		FROM snowflake_migrate.runs AS r
+		WHERE r.run = (names ->> 'run')::bigint);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.with_marks(jsonb)
+	IS 'for snowflake_migrate.verify(): what ids tell of who made them';
+
+/*
  * How many rows a table of the target has, and how many of them the map explains: all; those with a node number of the
  * merge; those whose keys were made since it began.  Where every row of the map is there (complete), it is enough to
  * count the map.
@@ -300,28 +320,17 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
-DECLARE
-	run_ CONSTANT bigint := (names ->> 'run')::bigint;
-	run_row record;
 BEGIN
 	IF names ->> 'kind' = 'none' THEN
 		EXECUTE snowflake_migrate_internal.fill('SELECT ARRAY[count(*), 0, 0] FROM {target}', names) INTO in_target;
 		SELECT ARRAY[sum(s.rows_done), 0, 0] INTO in_map FROM snowflake_migrate_internal.plan_sources AS s
-			WHERE s.run = run_ AND s.no = (names ->> 'no')::int;
+			WHERE s.run = (names ->> 'run')::bigint AND s.no = (names ->> 'no')::int;
 		RETURN;
 	END IF;
-	SELECT r.* INTO STRICT run_row FROM snowflake_migrate.runs AS r WHERE r.run = run_;
-	names := names || jsonb_build_object(
-		'nodes', run_row.nodes::text,
-		'last_serial', snowflake_migrate_internal.last_serial(),
-		'boundary', snowflake_migrate_internal.max_id(run_row.started_at));
+	names := snowflake_migrate_internal.with_marks(names);
 	names := names || jsonb_build_object('counts', CASE names ->> 'kind'
 		WHEN 'id' THEN snowflake_migrate_internal.fill($query$
-			ARRAY[
-				count(*),
-				count(*) FILTER (
-					WHERE x.k > {last_serial} AND snowflake_migrate_internal.node(x.k) = ANY ({'nodes'}::bigint[])),
-				count(*) FILTER (WHERE x.k > {boundary})]
+			ARRAY[count(*), count(*) FILTER (WHERE {is_made}), count(*) FILTER (WHERE x.k > {boundary})]
 		$query$, names) ELSE 'ARRAY[count(*), 0, 0]' END);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT {counts} FROM (SELECT t.{"first_key"} AS k FROM {target} AS t) AS x
@@ -370,10 +379,8 @@ BEGIN
 		WHERE x.r IN (
 			SELECT ROW ({others})::text
 			FROM {target} AS t JOIN {map} AS m ON m.action = 'c' AND m.n1 = t.{"first_key"})
-	$query$, names || jsonb_build_object(
-		'others', others,
-		'boundary', (SELECT snowflake_migrate_internal.max_id(r.started_at)
-					 FROM snowflake_migrate.runs AS r WHERE r.run = run_))) INTO count, example;
+	$query$, snowflake_migrate_internal.with_marks(names) || jsonb_build_object('others', others))
+		INTO count, example;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_copies(jsonb)
@@ -538,32 +545,27 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.verify_combined(bigint, int)
 	IS 'for snowflake_migrate.verify(): rows whose combined values are not what they should be';
 
-/* The least id of the target that is not in the map: greater than behind, or (null) with a node number of the run. */
-CREATE FUNCTION snowflake_migrate_internal.verify_unmapped(names jsonb, behind bigint) RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+/*
+ * For an example: the least id of the target that is not in the map, and has a node number of the merge (is_made), or
+ * was made since it began (x.k > {boundary}).
+ */
+CREATE FUNCTION snowflake_migrate_internal.verify_unmapped(names jsonb, condition text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	example text;
 BEGIN
+	names := snowflake_migrate_internal.with_marks(names);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT min(x.k)
 		FROM (SELECT t.{"first_key"} AS k FROM {target} AS t) AS x
-		WHERE CASE WHEN {behind}::bigint IS NULL
-				THEN x.k > {last_serial} AND snowflake_migrate_internal.node(x.k) = ANY ({'nodes'}::bigint[])
-				ELSE x.k > {behind}::bigint END
-			AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'c' AND m.n1 = x.k)
-	$query$, names || (
-		SELECT jsonb_build_object(
-			'behind', coalesce(behind::text, 'NULL'),
-			'nodes', r.nodes::text,
-			'last_serial', snowflake_migrate_internal.last_serial())
-		FROM snowflake_migrate.runs AS r WHERE r.run = (names ->> 'run')::bigint)) INTO example;
+		WHERE {condition} AND NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'c' AND m.n1 = x.k)
+	$query$, names || jsonb_build_object('condition', snowflake_migrate_internal.fill(condition, names))) INTO example;
 	RETURN example;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.verify_unmapped(jsonb, bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.verify_unmapped(jsonb, text)
 	IS 'for snowflake_migrate.verify(): an id of the target that is not in the map';
 
 /*
@@ -615,7 +617,7 @@ BEGIN
 	IF counts.in_target[2] > counts.in_map[2] THEN
 		RETURN QUERY VALUES ('ids have a node number of the merge and are not in the map',
 							 counts.in_target[2] - counts.in_map[2],
-							 snowflake_migrate_internal.verify_unmapped(names, NULL));
+							 snowflake_migrate_internal.verify_unmapped(names, '{is_made}'));
 	END IF;
 	IF copies.count > 0 THEN
 		RETURN QUERY VALUES ('rows are in the target twice, under another key', copies.count, copies.example);
@@ -629,8 +631,7 @@ BEGIN
 		/* Nothing tells which they are among rows as old as those that it had, or as new, or among copies. */
 		RETURN QUERY VALUES ('rows are in the target that neither it nor a source had', surplus,
 							 CASE WHEN since > 0 AND plan.former_ahead = 0 AND coalesce(copies.count, 0) = 0
-								THEN snowflake_migrate_internal.verify_unmapped(
-									names, snowflake_migrate_internal.max_id(run_row.started_at)) END);
+								THEN snowflake_migrate_internal.verify_unmapped(names, 'x.k > {boundary}') END);
 	ELSIF plan.kind = 'none' THEN
 		RETURN QUERY SELECT 'rows are in the target more often than they should be', v.count, v.example
 			FROM snowflake_migrate_internal.verify_surplus(run_, no_) AS v WHERE v.count > 0;
