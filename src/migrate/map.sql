@@ -893,7 +893,7 @@ BEGIN
 		IF plan.mode IN ('match', 'same_id') THEN
 			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source.source);
 		END IF;
-		PERFORM snowflake_migrate_internal.count_rows(run_, no_, source.source);
+		PERFORM snowflake_migrate_internal.count_rows(run_, no_, source.source) WHERE to_come IS NOT NULL;
 	END LOOP;
 END
 $$;
