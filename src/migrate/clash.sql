@@ -150,6 +150,18 @@ BEGIN
 		pg_get_expr(c.conbin, c.conrelid)
 	FROM pg_constraint AS c WHERE c.conrelid = relation AND c.contype = 'c'
 	UNION ALL
+	/* That of a domain calls the column VALUE. */
+	SELECT c.conname, ARRAY[a.attname],
+		format('(SELECT %s FROM (SELECT CAST(%I AS %s) AS value) AS d)', pg_get_expr(c.conbin, 0), a.attname,
+			   format_type(y.typbasetype, y.typtypmod))
+	FROM pg_attribute AS a
+		JOIN pg_type AS y ON y.oid = a.atttypid
+		JOIN pg_constraint AS c ON c.contypid = y.oid AND c.contype = 'c'
+	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped;
+	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation AND c.relkind = 'p') THEN
+		RETURN;
+	END IF;
+	RETURN QUERY
 	/* One that a partition has for itself is about the rows that get there. */
 	SELECT c.conname,
 		(SELECT array_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = p.oid AND a.attnum = ANY (c.conkey)),
@@ -165,16 +177,7 @@ BEGIN
 		JOIN pg_class AS c ON c.oid = p.oid
 		JOIN pg_attribute AS a ON a.attrelid = p.oid AND a.attnum > 0 AND a.attnotnull
 		JOIN pg_attribute AS r ON r.attrelid = relation AND r.attname = a.attname AND NOT r.attnotnull
-	WHERE p.oid <> relation
-	UNION ALL
-	/* That of a domain calls the column VALUE. */
-	SELECT c.conname, ARRAY[a.attname],
-		format('(SELECT %s FROM (SELECT CAST(%I AS %s) AS value) AS d)', pg_get_expr(c.conbin, 0), a.attname,
-			   format_type(y.typbasetype, y.typtypmod))
-	FROM pg_attribute AS a
-		JOIN pg_type AS y ON y.oid = a.atttypid
-		JOIN pg_constraint AS c ON c.contypid = y.oid AND c.contype = 'c'
-	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped;
+	WHERE p.oid <> relation;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_constraints(regclass)

@@ -337,13 +337,17 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'source', source_,
-		'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_));
+	names jsonb;
 	fk record;
 	gone text;
 	followed bigint := 0;
 BEGIN
+	IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.kind = 'key') THEN
+		RETURN 0;
+	END IF;
+	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'source', source_,
+		'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_));
 	FOR fk IN
 		SELECT c.conname, snowflake_migrate_internal.relation(run_, 'map_' || p.no) AS parent_map,
 			(SELECT array_agg(a.attname ORDER BY array_position(p.key, b.attname))
