@@ -160,6 +160,25 @@ SELECT (SELECT count(*) FROM there.banner) AS banners, (SELECT count(*) FROM the
 DELETE FROM snowflake_migrate.declared_references WHERE relation = 'there.guild'::regclass;
 DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'there.guild'::regclass;
 DROP SCHEMA there, here CASCADE;
+
+--
+-- Rows of a table without a key are taken back of all sources at once: broken off after that, it goes on
+--
+CREATE SCHEMA there; CREATE SCHEMA here; CREATE SCHEMA near;
+CREATE TABLE there.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE there.chat (player_id bigint NOT NULL REFERENCES there.players, words text);
+CREATE TABLE here.players (id int PRIMARY KEY, name text); CREATE TABLE here.chat (player_id int, words text);
+CREATE TABLE near.players (id int PRIMARY KEY, name text); CREATE TABLE near.chat (player_id int, words text);
+INSERT INTO here.players SELECT g, 'here' FROM generate_series(1, 10) AS g; INSERT INTO here.chat SELECT g, 'here' FROM generate_series(1, 10) AS g;
+INSERT INTO near.players SELECT g, 'near' FROM generate_series(1, 10) AS g; INSERT INTO near.chat SELECT g, 'near' FROM generate_series(1, 10) AS g;
+CALL snowflake_migrate.merge('{here,near}', 'there', '{698,699}', batch_size => 5) \gset
+SELECT snowflake_migrate_internal.rollback_start(:run, false) \g /dev/null
+SELECT step(:run);
+SELECT (SELECT count(*) FROM there.chat) AS chat, (SELECT count(*) FROM there.players) AS players,
+	(SELECT sum(rows_done) FROM snowflake_migrate.progress WHERE run = :run AND relation = 'there.chat') AS to_take_back;
+CALL snowflake_migrate.rollback(:run);
+SELECT (SELECT count(*) FROM there.chat) AS chat, (SELECT count(*) FROM there.players) AS players, state FROM snowflake_migrate.runs WHERE run = :run;
+DROP SCHEMA there, here, near CASCADE;
 DROP FUNCTION refused, step;
 DROP OWNED BY regress_rollback;
 DROP ROLE regress_rollback;

@@ -258,6 +258,62 @@ SELECT last() AS last \gset
 CALL snowflake_migrate.rollback(:last);
 SELECT count(*) FROM t.x;
 
+-- the target's definitions: a new table that refers to a merged one is nothing to tell of; what keeps less than before is
+SELECT forget();
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text NOT NULL CONSTRAINT named CHECK (name <> ''), gold int);
+CREATE UNIQUE INDEX p_name ON t.p (lower(name));
+CREATE TABLE t.i (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), p_id bigint REFERENCES t.p);
+CREATE TABLE a.p (id int PRIMARY KEY, name text, gold int); CREATE TABLE a.i (id int PRIMARY KEY, p_id int);
+INSERT INTO a.p VALUES (1, 'ann', 7); INSERT INTO a.i VALUES (1, 1);
+\o /dev/null
+CALL snowflake_migrate.merge('{a}', 't', node());
+\o
+SELECT * FROM snowflake_migrate.verify(last());
+CREATE TABLE o.later (p_id bigint REFERENCES t.p);
+SELECT * FROM snowflake_migrate.verify(last());
+ALTER TABLE t.i DROP CONSTRAINT i_p_id_fkey, ADD CONSTRAINT i_p_id_fkey FOREIGN KEY (p_id) REFERENCES t.p ON DELETE CASCADE;
+ALTER TABLE t.p DROP CONSTRAINT named, ADD CONSTRAINT named CHECK (true), ALTER name DROP NOT NULL;
+DROP INDEX t.p_name;
+\x on
+SELECT relation, problem, example FROM snowflake_migrate.verify(last());
+ALTER TABLE o.later DISABLE TRIGGER ALL; ALTER TABLE t.p DISABLE TRIGGER ALL;
+SELECT relation, problem, example FROM snowflake_migrate.verify(last()) WHERE relation = 't.p';
+\x off
+-- columns by which nothing can be proved any more
+ALTER TABLE t.p RENAME gold TO coins; UPDATE t.p SET coins = 0;
+ALTER TABLE t.i DROP COLUMN p_id;
+SELECT pg_temp.told('SELECT * FROM snowflake_migrate.verify(%s)');
+
+--
+-- A condition that reads a reference is about the ids that the target has: where the source has others, it means other rows
+--
+SELECT forget();
+CREATE TABLE t.kinds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE NOT NULL);
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE t.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE t.notes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kind_id bigint REFERENCES t.kinds, object_id bigint, own bigint);
+CREATE TABLE a.kinds (id int PRIMARY KEY, name text); CREATE TABLE a.players (id int PRIMARY KEY); CREATE TABLE a.guilds (id int PRIMARY KEY);
+CREATE TABLE a.notes (id int PRIMARY KEY, kind_id int, object_id int, own int);
+INSERT INTO t.kinds VALUES (1, 'player'), (2, 'guild'); INSERT INTO a.kinds VALUES (1, 'guild'), (2, 'player');
+INSERT INTO a.players VALUES (1), (2); INSERT INTO a.guilds VALUES (1), (2); INSERT INTO a.notes VALUES (1, 1, 1, 1), (2, 2, 1, 2), (3, NULL, NULL, 2);
+SELECT snowflake_migrate.declare_table('t.kinds', 'match', '{name}');
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.players', '(SELECT k.name FROM t.kinds AS k WHERE k.id = kind_id) = $$player$$');
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.guilds', 'notes.kind_id = 2');
+-- its own values may be read
+SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'own > 0');
+SELECT * FROM problems();
+-- the same ids on both sides
+DELETE FROM a.kinds; INSERT INTO a.kinds VALUES (1, 'player'), (2, 'guild');
+SELECT * FROM problems();
+\o /dev/null
+CALL snowflake_migrate.merge('{a}', 't', node());
+\o
+SELECT n.kind_id, p.id IS NOT NULL AS player, g.id IS NOT NULL AS guild
+	FROM t.notes AS n LEFT JOIN t.players AS p ON p.id = n.object_id LEFT JOIN t.guilds AS g ON g.id = n.object_id ORDER BY 1;
+-- what is about several rows is no condition
+SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'own > 0 AND row_number() OVER () < 3');
+SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'generate_series(1, 2) = 1');
+
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;

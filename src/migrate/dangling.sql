@@ -381,6 +381,70 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.follow_keys(bigint, int, int, "char")
 	IS 'for snowflake_migrate.merge()''s own use: rows that refer to skipped rows by keys that are not renumbered';
 
+/* Whether a condition on a table's row reads one of its columns: without the column it is none. */
+CREATE FUNCTION snowflake_migrate_internal.reads_column(relation regclass, condition text, name name) RETURNS boolean
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	EXECUTE (
+		SELECT format('SELECT (%s) IS TRUE FROM (SELECT %s FROM %s AS t) AS %I WHERE false', condition,
+					  (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum)
+					   FROM snowflake_migrate_internal.columns_of(relation) AS a
+					   WHERE a.attname <> reads_column.name),
+					  snowflake_migrate_internal.only(relation), c.relname)
+		FROM pg_class AS c
+		WHERE c.oid = relation);
+	RETURN false;
+EXCEPTION WHEN undefined_column THEN
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.reads_column(regclass, text, name)
+	IS 'for snowflake_migrate.merge()''s own use: whether a condition reads a column';
+
+/*
+ * Adds to the report the conditions of references from one table of one source that read a column whose values are
+ * others in the target: they are about the target's table, and mean other rows by the source's ids.  The column that
+ * the reference is about may be read, as nothing else tells what its values are.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_conditions_on_ids(run_ bigint, no_ int, source_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	r record;
+	found bigint;
+	example text;
+BEGIN
+	FOR r IN
+		WITH refs AS MATERIALIZED (
+			SELECT n.names FROM snowflake_migrate_internal.reference_names(run_, no_, source_) AS n (names)
+		)
+		SELECT DISTINCT ON (c.names ->> 'column', k.names ->> 'column') c.names ->> 'column' AS column_name, k.names
+		FROM refs AS c JOIN refs AS k ON k.names -> 'is_plain' = 'true' AND k.names ->> 'column' <> c.names ->> 'column'
+		WHERE snowflake_migrate_internal.reads_column((c.names ->> 'oid')::oid::regclass, c.names ->> 'condition',
+													  (k.names ->> 'column')::name)
+		ORDER BY c.names ->> 'column', k.names ->> 'column', c.names ->> 'id', k.names ->> 'id'
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min(r{id}.o1 || ' -> ' || r{id}.n1)
+			FROM {origin}
+			WHERE r{id}.n1 <> r{id}.o1
+		$query$, r.names) INTO found, example;
+		IF found > 0 THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.names ->> 'source_name',
+				r.names ->> 'table', r.column_name,
+				format('the condition of the reference reads column %I, which has other ids in the target',
+					   r.names ->> 'column'), found, example,
+				'Declare the reference with a condition on another column, which tells the same in each source and in '
+					'the target; or, of shared rows, see to it that they have the same ids everywhere.');
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_conditions_on_ids(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: conditions that mean other rows in a source';
+
 /*
  * The references of one table of one source that lead nowhere.  Returns how many rows are skipped, or stay behind: what
  * these refer to does not matter, so they come first.

@@ -309,7 +309,7 @@ BEGIN
 	END IF;
 	PERFORM FROM snowflake_migrate_internal.path(path);
 	IF condition IS NOT NULL THEN
-		PERFORM snowflake_migrate_internal.try_expression(relation, format('(%s) IS TRUE', condition));
+		PERFORM snowflake_migrate_internal.try_condition(relation, condition);
 	END IF;
 
 	INSERT INTO snowflake_migrate.declared_references AS d

@@ -506,6 +506,8 @@ DECLARE
 	/* Nothing is on the search path from here on. */
 	state CONSTANT pg_catalog.text :=
 		snowflake_migrate_internal.begin(run_, '{copying,verifying}', 'KEY SHARE');
+	/* Before it looks for work: what others copy meanwhile may leave an index to build. */
+	is_copying CONSTANT boolean := EXISTS (SELECT FROM snowflake_migrate_internal.open_sources(run_));
 BEGIN
 	IF state = 'verifying' THEN
 		/* Tables that others have need nobody to wait for them. */
@@ -513,7 +515,7 @@ BEGIN
 	ELSIF snowflake_migrate_internal.copy_units(run_) OR snowflake_migrate_internal.build_index(run_, true) THEN
 		RETURN 1;
 	END IF;
-	RETURN CASE WHEN EXISTS (SELECT FROM snowflake_migrate_internal.open_sources(run_)) THEN 2 ELSE 0 END;
+	RETURN CASE WHEN is_copying THEN 2 ELSE 0 END;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.work(bigint)

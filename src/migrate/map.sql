@@ -893,6 +893,10 @@ BEGIN
 		IF plan.mode IN ('match', 'same_id') THEN
 			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source.source);
 		END IF;
+		PERFORM snowflake_migrate_internal.find_conditions_on_ids(run_, no_, source.source)
+			WHERE to_come IS NOT NULL AND EXISTS (
+				SELECT FROM snowflake_migrate_internal.plan_references AS r
+				WHERE r.run = run_ AND r.no = no_ AND r.condition IS NOT NULL);
 		PERFORM snowflake_migrate_internal.count_rows(run_, no_, source.source) WHERE to_come IS NOT NULL;
 	END LOOP;
 END

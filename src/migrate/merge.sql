@@ -111,6 +111,38 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_lost_sources(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where tables of the sources were dropped';
 
+/* Raises an error where columns of the target were dropped or renamed since: the plan knows them by their names. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_lost_columns(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	lost text;
+BEGIN
+	SELECT string_agg(format('Table %s has no column "%s" any more.', l.relation, l.name), E'\n'
+					  ORDER BY l.no, l.position)
+		INTO lost
+		FROM (
+				SELECT t.no, t.relation, c.position, c.name
+				FROM snowflake_migrate_internal.plan_tables AS t
+					JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
+				WHERE t.run = run_
+					AND NOT EXISTS (SELECT FROM pg_attribute AS a
+									WHERE a.attrelid = t.relation AND a.attname = c.name AND NOT a.attisdropped)
+					AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+								WHERE s.run = run_ AND s.no = t.no)
+				ORDER BY t.no, c.position
+				LIMIT 20) AS l;
+	IF lost IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+			MESSAGE = format('columns of the target of merge %s were dropped or renamed since', run_),
+			DETAIL = lost,
+			HINT = 'Without them, the merge cannot be proved.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_lost_columns(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where columns of the target were dropped or renamed';
+
 /*
  * Begins a transaction of a run, which must be in one of these states.  strength is that of its locks (jobs.sql):
  * UPDATE for a session that works alone, KEY SHARE for a worker, NO KEY UPDATE for a caller that waits for its workers.
@@ -295,21 +327,32 @@ COMMENT ON FUNCTION snowflake_migrate_internal.create_run(name[], name[], bigint
 	IS 'for snowflake_migrate.merge()''s own use: puts a new run on record';
 
 /* The constraints and triggers of a table, and whether they are in force: a merge leaves them as they are. */
-CREATE FUNCTION snowflake_migrate_internal.table_state(relation regclass) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.table_state(relation regclass) RETURNS text[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(string_agg(x.state, ', ' ORDER BY x.state), '')
-	FROM (
-		SELECT format('constraint %I%s', c.conname, CASE WHEN NOT c.convalidated THEN ' not valid' END)
+	SELECT ARRAY(
+		SELECT format('constraint %I %s', c.conname, pg_get_constraintdef(c.oid))
 		FROM pg_constraint AS c
 		WHERE c.conrelid = relation AND c.contype <> 'n'
 		UNION ALL
-		SELECT format('trigger %I %s',
-					  CASE WHEN t.tgisinternal THEN regexp_replace(t.tgname, '[0-9]+$', '') ELSE t.tgname END,
-					  t.tgenabled)
+		SELECT format('column %I NOT NULL', a.attname)
+		FROM snowflake_migrate_internal.columns_of(relation) AS a
+		WHERE a.attnotnull
+		UNION ALL
+		SELECT pg_get_indexdef(i.indexrelid)
+		FROM pg_index AS i
+		WHERE i.indrelid = relation AND i.indisunique
+			AND NOT EXISTS (SELECT FROM pg_constraint AS c WHERE c.conindid = i.indexrelid AND c.conrelid = relation)
+		UNION ALL
+		SELECT format('trigger %I %s', t.tgname, t.tgenabled)
 		FROM pg_trigger AS t
-		WHERE t.tgrelid = relation
-	) AS x (state)
+		WHERE t.tgrelid = relation AND NOT t.tgisinternal
+		UNION ALL
+		/* A foreign key has some in both tables: another table's, which may be new, only where they don't fire. */
+		SELECT DISTINCT format('triggers of constraint %I of %s %s', c.conname, c.conrelid::regclass, t.tgenabled)
+		FROM pg_trigger AS t JOIN pg_constraint AS c ON c.oid = t.tgconstraint
+		WHERE t.tgrelid = relation AND t.tgisinternal AND (c.conrelid = relation OR t.tgenabled <> 'O')
+		ORDER BY 1)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.table_state(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the constraints and triggers of a table';

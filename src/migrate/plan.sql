@@ -123,7 +123,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	cyclic boolean NOT NULL,			-- by foreign keys
 	parents int[] NOT NULL DEFAULT '{}',		-- the tables of other steps that its step's foreign keys lead to
 	former_rows bigint,					-- of the target, before
-	former_state text,					-- its constraints and triggers, before
+	former_state text[],				-- its constraints and triggers, before
 	is_ranked boolean NOT NULL DEFAULT false,	-- of a target in use, at the end
 	proved boolean NOT NULL DEFAULT false,		-- by a worker, in this proof: what it found is in the report
 	condition text,						-- which rows of a source come; null: all

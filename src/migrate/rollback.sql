@@ -1033,13 +1033,17 @@ BEGIN
 	END IF;
 	UPDATE snowflake_migrate_internal.plan_sources AS s
 		SET rows_done = CASE
+				/* Those that are left where they are are counted once, as all sources' went together. */
+				WHEN plan.kind = 'none' THEN CASE s.source WHEN source_ THEN greatest((
+						SELECT sum(o.rows_done) FROM snowflake_migrate_internal.plan_sources AS o
+						WHERE o.run = run_ AND o.no = no_) - deleted, 0) ELSE 0 END
 				/* Somebody may have deleted some since. */
-				WHEN part.range_end IS NULL AND plan.kind <> 'none' THEN 0
+				WHEN part.range_end IS NULL THEN 0
 				ELSE greatest(s.rows_done - deleted - restored, 0) END,
 			position = part.range_end,
 			done = part.range_end IS NULL,
-			busy = s.busy + (clock_timestamp() - started)
-		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+			busy = s.busy + CASE s.source WHEN source_ THEN clock_timestamp() - started ELSE interval '0' END
+		WHERE s.run = run_ AND s.no = no_ AND (s.source = source_ OR plan.kind = 'none');
 	/* When the last of the table's merged rows is gone, the ranks are free again. */
 	IF (SELECT bool_and(s.done) AND bool_or(s.copied_by <> '{}') FROM snowflake_migrate_internal.plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_) THEN

@@ -275,15 +275,14 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_source(jsonb)
 	IS 'for snowflake_migrate.verify(): the rows of a table of a source';
 
 /* What of two lists, separated by commas, is in one of them alone. */
-CREATE FUNCTION snowflake_migrate_internal.differing_items(former text, given text) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.differing_items(former text[], given text[]) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT string_agg(coalesce(n.item, 'no ' || f.item), ', ' ORDER BY coalesce(n.item, f.item))
-	FROM unnest(string_to_array(given, ', ')) AS n (item)
-		FULL JOIN unnest(string_to_array(former, ', ')) AS f (item) ON f.item = n.item
+	FROM unnest(given) AS n (item) FULL JOIN unnest(former) AS f (item) ON f.item = n.item
 	WHERE f.item IS NULL OR n.item IS NULL
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.differing_items(text, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.differing_items(text[], text[])
 	IS 'for snowflake_migrate.verify(): what is in one of two lists alone';
 
 /*
@@ -798,6 +797,7 @@ BEGIN
 			MESSAGE = format('merge %s is %s', run_row.run, run_row.state);
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_lost_sources(run_row.run);
+	PERFORM snowflake_migrate_internal.refuse_lost_columns(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_maps(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_code(run_row.run);
 	RETURN QUERY SELECT v.source, v.relation, v.problem, v.count, v.example
