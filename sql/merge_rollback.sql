@@ -171,7 +171,7 @@ CREATE TABLE here.players (id int PRIMARY KEY, name text); CREATE TABLE here.cha
 CREATE TABLE near.players (id int PRIMARY KEY, name text); CREATE TABLE near.chat (player_id int, words text);
 INSERT INTO here.players SELECT g, 'here' FROM generate_series(1, 10) AS g; INSERT INTO here.chat SELECT g, 'here' FROM generate_series(1, 10) AS g;
 INSERT INTO near.players SELECT g, 'near' FROM generate_series(1, 10) AS g; INSERT INTO near.chat SELECT g, 'near' FROM generate_series(1, 10) AS g;
-CALL snowflake_migrate.merge('{here,near}', 'there', '{698,699}', batch_size => 5) \gset
+CALL snowflake_migrate.merge('{here,near}', 'there', '{766,767}', batch_size => 5) \gset
 SELECT snowflake_migrate_internal.rollback_start(:run, false) \g /dev/null
 SELECT step(:run);
 SELECT (SELECT count(*) FROM there.chat) AS chat, (SELECT count(*) FROM there.players) AS players,
