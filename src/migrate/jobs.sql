@@ -506,13 +506,15 @@ DECLARE
 	/* Nothing is on the search path from here on. */
 	state CONSTANT pg_catalog.text :=
 		snowflake_migrate_internal.begin(run_, '{copying,verifying}', 'KEY SHARE');
-	/* Before it looks for work: what others copy meanwhile may leave an index to build. */
-	is_copying CONSTANT boolean := EXISTS (SELECT FROM snowflake_migrate_internal.open_sources(run_));
+	is_copying boolean;
 BEGIN
 	IF state = 'verifying' THEN
 		/* Tables that others have need nobody to wait for them. */
 		RETURN snowflake_migrate_internal.prove_tables(run_)::int;
-	ELSIF snowflake_migrate_internal.copy_units(run_) OR snowflake_migrate_internal.build_index(run_, true) THEN
+	END IF;
+	/* Before it looks for work: what others copy meanwhile may leave an index to build. */
+	is_copying := EXISTS (SELECT FROM snowflake_migrate_internal.open_sources(run_));
+	IF snowflake_migrate_internal.copy_units(run_) OR snowflake_migrate_internal.build_index(run_, true) THEN
 		RETURN 1;
 	END IF;
 	RETURN CASE WHEN is_copying THEN 2 ELSE 0 END;
