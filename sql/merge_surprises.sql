@@ -112,7 +112,7 @@ CREATE TABLE t.logs (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), player_i
 CREATE TABLE a.players AS TABLE t.players;
 CREATE TABLE a.items AS TABLE t.items;
 CREATE TABLE a.logs AS TABLE t.logs;
-INSERT INTO a.players SELECT g FROM generate_series(1, 50) AS g;
+INSERT INTO a.players SELECT g FROM generate_series(1, 41) AS g;
 INSERT INTO a.items SELECT 1000000000000000 * g FROM generate_series(1, 50) AS g;
 INSERT INTO a.logs SELECT g, CASE g WHEN 1 THEN '0' WHEN 2 THEN 'none' ELSE g::text END, g, 1000000000000000 * g,
 	jsonb_build_object('device_id', g, 'item_id', g, 'player_id', g), CASE g WHEN 1 THEN json '{"a": "\u0000"}' END FROM generate_series(1, 40) AS g;

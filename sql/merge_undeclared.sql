@@ -52,7 +52,7 @@ INSERT INTO a.ci_builds SELECT g * 1000003, 'ok' FROM generate_series(1, 300) AS
 INSERT INTO a.stages SELECT g, 'stage ' || g FROM generate_series(1, 12) AS g;
 INSERT INTO a.ranks SELECT g, 'rank ' || g FROM generate_series(1, 5) AS g;
 INSERT INTO a.issues
-SELECT g, g % 40 + 1, (g * 7) % 40 + 1, (g * 3) % 40 + 1, (g % 300 + 1) * 1000003, g % 12 + 1, g, 90000 + g, g % 9, g % 5 + 1,
+SELECT g, g % 40 + 1, (g * 7) % 40 + 1, (g * 3) % 40 + 1, (g % 300 + 1) * 1000003, g % 12 + 1, g * 7 % 500 + 1, 90000 + g, g % 9, g % 5 + 1,
 	700000 + g, (g % 40 + 1)::text, 7, (g % 40 + 1)::text, 'User', 'Stage', g % 12 + 1, 'slug-' || g, (g % 12 + 1)::text,
 	ARRAY[g % 40 + 1, 40], ARRAY[g % 3], 5000000000 + g * 17, (g % 300 + 1) * 1000003, '{"build_id": 3}'
 FROM generate_series(1, 200) AS g;
@@ -224,7 +224,25 @@ SELECT severity, relation, object, problem FROM snowflake_migrate.check('{b}', '
 SELECT format('INSERT INTO b.%I (id) SELECT g FROM generate_series(1, 60) AS g', relname) FROM pg_class WHERE relnamespace = 'net'::regnamespace AND relkind = 'r' AND relnatts = 1 ORDER BY relname \gexec
 INSERT INTO b.hosts SELECT g, g, 2000 + g FROM generate_series(1, 50) AS g;
 INSERT INTO b.app_prefs SELECT g, g, g FROM generate_series(1, 50) AS g;
-INSERT INTO b.lease4 SELECT g, g % 4 + 1, g % 4 + 1, g % 4 + 1, g, g, g, g, g, g, g FROM generate_series(1, 50) AS g;
+INSERT INTO b.lease4 SELECT g, g % 4 + 1, g % 4 + 1, g % 4 + 1, g, g, g, g, g, g + 10, g FROM generate_series(1, 50) AS g;
 INSERT INTO b.lease4_note SELECT g, g % 40 + 1, g % 40 + 1 FROM generate_series(1, 50) AS g;
 SELECT severity, relation, object, problem, example FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
+DROP SCHEMA b, net CASCADE;
+
+-- a name is right, or a smaller table is; by the whole table where its first rows lead to the first ones of another
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.location (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.warehouse (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.asset (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), location_id bigint, location_ids bigint[]);
+CREATE TABLE net.visit (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), location_id bigint, location_no text);
+CREATE TABLE net.street (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), location_id bigint);
+SELECT format('CREATE TABLE b.%I AS TABLE %s', relname, oid::regclass) FROM pg_class WHERE relnamespace = 'net'::regnamespace AND relkind = 'r' ORDER BY relname \gexec
+INSERT INTO b.location SELECT g FROM generate_series(1, 3000) AS g;
+INSERT INTO b.warehouse SELECT g FROM generate_series(1, 1200) AS g;
+INSERT INTO b.asset SELECT 5000 + g, g % 1200 + 1, ARRAY[g % 1200 + 1] FROM generate_series(1, 1500) AS g;
+INSERT INTO b.visit SELECT 5000 + g, g, g::text FROM generate_series(1, 3000) AS g;
+INSERT INTO b.street SELECT 5000 + g, g % 3 + 1 FROM generate_series(1, 30) AS g;	-- three of so many keys are hardly the lowest by chance
+SELECT relation, object, problem, advice FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
+SELECT relation, object, certainty FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY relation, object;
 DROP SCHEMA b, net CASCADE;

@@ -558,7 +558,9 @@ BEGIN
 			is_asked := true;
 			RETURN NEXT ROW ('reference', relation_, name_,
 				format('documents seem to hold ids of %s at %s', found.referenced, found.path), NULL,
-				ARRAY[found.referenced::text], NULL, found.path, 'sure', NULL)::snowflake_migrate_internal.question;
+				ARRAY[found.referenced::text], NULL, found.path,
+				CASE WHEN found.referenced = ANY (found.relations) THEN 'sure' ELSE 'likely' END,
+				NULL)::snowflake_migrate_internal.question;
 		ELSIF cardinality(found.relations) > 0 AND (found.is_called_id OR found.is_great) THEN
 			is_asked := true;
 			fitting := snowflake_migrate_internal.likeliest(relation_, found.member, found.relations, known);
@@ -765,12 +767,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_by_values(
 
 /*
  * What is to be asked of a column whose name is one of a table (referenced): with an id in it (is_stem), or else just
- * the table's.  Its values may say so, too, or not.
+ * the table's.  Its values may say so, too, or not; is_short: they are keys of it, and rather those of a smaller table.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_by_name(
 	col snowflake_migrate_internal.questioned_column,
 	referenced regclass,
 	is_stem boolean,
+	is_short boolean,
 	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -796,14 +799,21 @@ DECLARE
 			AND NOT EXISTS (
 				SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
 				WHERE r.relation = referenced AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem));
+	is_other boolean := false;
 BEGIN
 	IF is_odd THEN
 		others := snowflake_migrate_internal.likeliest(col.relation, col.stem, col.relations, known);
+	ELSIF is_short AND others IS NULL THEN
+		is_other := true;
+		others := array_remove(col.relations, referenced);
 	END IF;
 	RETURN ROW ('reference', col.relation, col.name,
 		CASE WHEN is_odd
 			THEN format('is called like a reference to %s, though few of its values are keys of it', referenced)
 				|| coalesce('; they are keys of ' || snowflake_migrate_internal.listed(others), '')
+			WHEN is_other
+				THEN format('is called like a reference to %s, though its values are only the lowest keys of it; '
+							'they are keys of %s, too', referenced, snowflake_migrate_internal.listed(others))
 			WHEN others IS NOT NULL
 				THEN format('may be a reference to %s, or to %s: they are called so, and its values are keys of them',
 							referenced, snowflake_migrate_internal.listed(others))
@@ -811,14 +821,14 @@ BEGIN
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
-		CASE WHEN is_odd THEN 'open'
+		CASE WHEN is_odd OR is_other THEN 'open'
 			WHEN is_stem AND n IS NOT NULL AND NOT is_either AND others IS NULL THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_by_name(
-		snowflake_migrate_internal.questioned_column, regclass, boolean, snowflake_migrate_internal.vocabulary)
+		snowflake_migrate_internal.questioned_column, regclass, boolean, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column that is called like a table';
 
 /* What is to be asked of a column that names large objects of other databases. */
@@ -844,6 +854,8 @@ DECLARE
 	col snowflake_migrate_internal.questioned_column;
 	referenced regclass;
 	namesake regclass;		/* its name says nothing of ids */
+	read_whole int;			/* the table whose samples have the greatest ids of all rows */
+	is_short boolean;
 BEGIN
 	known := snowflake_migrate_internal.vocabulary(run_);
 	FOR col IN
@@ -872,11 +884,21 @@ BEGIN
 		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
 		IF referenced IS NOT NULL
 			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations)) THEN
-			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, known);
+			/* The first rows of a table may all lead to the first rows of another. */
+			is_short := false;
+			IF referenced <> col.relation AND referenced = ANY (col.relations[2 :]) THEN
+				is_short := snowflake_migrate_internal.values_fall_short(run_, col.no, col.name, referenced);
+				IF is_short AND read_whole IS DISTINCT FROM col.no THEN
+					PERFORM snowflake_migrate_internal.add_greatest_to_samples(run_, col.no);
+					read_whole := col.no;
+					is_short := snowflake_migrate_internal.values_fall_short(run_, col.no, col.name, referenced);
+				END IF;
+			END IF;
+			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, is_short, known);
 		ELSIF col.kind_column IS NOT NULL THEN
 			RETURN NEXT snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column, known);
 		ELSIF namesake = ANY (col.relations) THEN
-			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, known);
+			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, false, known);
 		ELSE
 			RETURN QUERY SELECT q.*
 				FROM snowflake_migrate_internal.find_by_values(run_, col, namesake, known) AS q;

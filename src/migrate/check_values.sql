@@ -40,8 +40,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)
 
 /*
  * Takes a sample of each column that could be a reference, from the first 1000 rows of each source: the 10 greatest
- * ids, which fewest tables have, and 20 others.  Of columns whose names say nothing of ids, numbers below 1000 tell
- * nothing.
+ * ids, which fewest tables have, and 20 others; of how many (distinct_values), and where add_greatest_to_samples() has
+ * been, the greatest id of all rows.  Of columns whose names say nothing of ids, numbers below 1000 tell nothing.
  */
 CREATE FUNCTION snowflake_migrate_internal.take_samples(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -53,7 +53,8 @@ DECLARE
 	t record;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {sample} '
-		'(no int NOT NULL, source int NOT NULL, name name NOT NULL, path text, value bigint)', names);
+		'(no int NOT NULL, source int NOT NULL, name name NOT NULL, path text, value bigint, '
+		'distinct_values int, greatest bigint)', names);
 	FOR t IN
 		SELECT s.no, s.source_no AS source, snowflake_migrate_internal.only(s.source_relation) AS source_table,
 			string_agg(quote_ident(c.name), ', ') AS columns, string_agg(v.query, ' UNION ALL ') AS values
@@ -71,10 +72,10 @@ BEGIN
 		GROUP BY s.no, s.source_no, s.source_relation
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
-			INSERT INTO {sample} (no, source, name, value)
-			SELECT {no}, {source}, q.name, q.value
+			INSERT INTO {sample} (no, source, name, value, distinct_values)
+			SELECT {no}, {source}, q.name, q.value, q.distinct_values
 			FROM (
-				SELECT v.name, v.value,
+				SELECT v.name, v.value, count(v.value) OVER (PARTITION BY v.name) AS distinct_values,
 					row_number() OVER (PARTITION BY v.name ORDER BY v.value DESC) AS from_greatest,
 					row_number() OVER (PARTITION BY v.name ORDER BY hashint8(v.value)) AS at_random
 				FROM (SELECT {columns} FROM {source_table} LIMIT 1000) AS s
@@ -100,6 +101,86 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.take_samples(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: takes samples of columns';
+
+/* Adds the greatest id of all rows of each source to the samples of a table's columns: one pass over each. */
+CREATE FUNCTION snowflake_migrate_internal.add_greatest_to_samples(run_ bigint, no_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := jsonb_build_object(
+		'sample', snowflake_migrate_internal.relation(run_, 'sample'), 'no', no_);
+	sampled name[];
+	t record;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill(
+			'SELECT array_agg(DISTINCT s.name) FROM {sample} AS s WHERE s.no = {no} AND s.path IS NULL', names)
+		INTO sampled;
+	FOR t IN
+		SELECT s.source_no AS source, snowflake_migrate_internal.only(s.source_relation) AS source_table,
+			string_agg(quote_ident(a.attname), ', ') AS columns,
+			string_agg(snowflake_migrate_internal.values_query(
+				a.attname, coalesce(nullif(y.typbasetype, 0), y.oid), 0), ' UNION ALL ') AS values
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = ANY (sampled)
+				AND a.attnum > 0 AND NOT a.attisdropped
+			JOIN pg_type AS y ON y.oid = a.atttypid
+		WHERE s.no = no_ AND snowflake_migrate_internal.can_read(s.source_relation)
+		GROUP BY s.source_no, s.source_relation
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			UPDATE {sample} AS a SET greatest = g.value
+			FROM (
+					SELECT v.name, max(v.value)
+					FROM (SELECT {columns} FROM {source_table}) AS s CROSS JOIN LATERAL ({values}) AS v (name, value)
+					GROUP BY v.name
+				) AS g (name, value)
+			WHERE a.no = {no} AND a.source = {source} AND a.name = g.name AND a.path IS NULL
+		$query$, names || to_jsonb(t));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.add_greatest_to_samples(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: adds the greatest ids to samples of columns';
+
+/*
+ * Whether a column's values end so far below the greatest key of a table that this would hardly be so, in a source, if
+ * they were any of its keys.  Of n different ids of a table all lie in the lower part q of its keys with a probability
+ * of q^n, at most.
+ */
+CREATE FUNCTION snowflake_migrate_internal.values_fall_short(run_ bigint, no_ int, name_ name, referenced regclass)
+RETURNS boolean
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	do_fall boolean;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT coalesce(bool_or(s.distinct_values * ln(p.part) < ln(0.001)), false)
+		FROM (
+				SELECT s.source, greatest(max(s.value), max(s.greatest))::float8, max(s.distinct_values)
+				FROM {sample} AS s
+				WHERE s.no = {no} AND s.name = {'name'} AND s.path IS NULL
+				GROUP BY s.source
+			) AS s (source, value, distinct_values)
+			CROSS JOIN LATERAL (
+				SELECT min(m.o1)::float8, max(m.o1)::float8 FROM {map} AS m WHERE m.source = s.source
+			) AS k (least, greatest)
+			CROSS JOIN LATERAL (
+				SELECT least(greatest(s.value - k.least, 0.5) / greatest(k.greatest - k.least, 1), 1)
+			) AS p (part)
+	$query$, jsonb_build_object('no', no_, 'name', name_,
+		'sample', snowflake_migrate_internal.relation(run_, 'sample'),
+		'map', snowflake_migrate_internal.relation(run_, 'map_' || (
+			SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
+			WHERE t.run = run_ AND t.relation = referenced))))
+		INTO do_fall;
+	RETURN do_fall;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.values_fall_short(bigint, int, name, regclass)
+	IS 'for snowflake_migrate.merge()''s own use: whether values end far below the keys of a table';
 
 /*
  * For each column, or path in its documents, with a sample: how many ids it has (total), whether there are texts beside
