@@ -246,3 +246,20 @@ INSERT INTO b.street SELECT 5000 + g, g % 3 + 1 FROM generate_series(1, 30) AS g
 SELECT relation, object, problem, advice FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
 SELECT relation, object, certainty FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY relation, object;
 DROP SCHEMA b, net CASCADE;
+-- kinds of ids beside several columns of a table: no more passes over it than for one
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.one (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), thing_id bigint, thing_type text);
+CREATE TABLE net.three (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), thing_id bigint, thing_type text,
+	place_id bigint, place_class varchar, target_id text, target_kind text);
+CREATE TABLE b.one AS TABLE net.one;
+CREATE TABLE b.three AS TABLE net.three;
+INSERT INTO b.one SELECT g, g, 'Three' FROM generate_series(1, 20) AS g;
+INSERT INTO b.three SELECT 100 + g, g, 'One', CASE WHEN g > 12 THEN g END, 'App\' || chr(64 + g), g, 'Three' FROM generate_series(1, 26) AS g;
+BEGIN;
+CREATE TEMPORARY TABLE found AS SELECT relation, object, advice FROM snowflake_migrate.check('{b}', 'net') WHERE problem LIKE '%names';
+SELECT one.seq_scan = three.seq_scan AS as_many_passes FROM pg_stat_xact_user_tables AS one, pg_stat_xact_user_tables AS three
+WHERE one.relid = 'b.one'::regclass AND three.relid = 'b.three'::regclass;
+TABLE found ORDER BY 1, 2;
+ROLLBACK;
+DROP SCHEMA b, net CASCADE;

@@ -584,77 +584,6 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_documents(
 	bigint, int, regclass, name, snowflake_migrate_internal.vocabulary, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of documents that may hold ids';
 
-/* The kinds of ids that a column holds in the sources, as the column beside it names them. */
-CREATE FUNCTION snowflake_migrate_internal.kinds(run_ bigint, relation_ regclass, name_ name, kind_column name)
-RETURNS text[]
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $$
-DECLARE
-	source_relation regclass;
-	kinds text[] := '{}';
-	more text[];
-BEGIN
-	FOR source_relation IN
-		SELECT s.source_relation
-		FROM snowflake_migrate_internal.source_tables(run_) AS s
-		WHERE s.relation = relation_ AND snowflake_migrate_internal.can_read(s.source_relation)
-			AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[name_, kind_column])
-	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT array_agg(d.kind)
-			FROM (
-				SELECT DISTINCT s.{"kind"}::text
-				FROM {source} AS s
-				WHERE s.{"kind"} IS NOT NULL AND s.{"column"} IS NOT NULL
-				ORDER BY 1
-				LIMIT 10
-			) AS d (kind)
-		$query$, jsonb_build_object('kind', kind_column, 'column', name_,
-			'source', snowflake_migrate_internal.only(source_relation))) INTO more;
-		kinds := kinds || more;
-	END LOOP;
-	RETURN ARRAY(SELECT DISTINCT k.kind FROM unnest(kinds) AS k (kind) ORDER BY k.kind LIMIT 10);
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.kinds(bigint, regclass, name, name)
-	IS 'for snowflake_migrate.merge()''s own use: the kinds of ids that a column holds';
-
-/* What is to be asked of a column that another beside it says of which table its ids are: of each kind of ids. */
-CREATE FUNCTION snowflake_migrate_internal.find_kinds(
-	run_ bigint,
-	relation_ regclass,
-	name_ name,
-	kind_column name,
-	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-DECLARE
-	kinds text[] := snowflake_migrate_internal.kinds(run_, relation_, name_, kind_column);
-	referenced text[];
-	conditions text[];
-BEGIN
-	IF kinds = '{}' THEN
-		kinds := '{?}';
-	END IF;
-	/* The last word: Player of App\Models\Player. */
-	SELECT array_agg(coalesce(snowflake_migrate_internal.named(w.word, known, false)::text, '?') ORDER BY k.n),
-			array_agg(format('%I = %L', kind_column, k.kind) ORDER BY k.n)
-		INTO referenced, conditions
-		FROM (
-				SELECT u.kind, row_number() OVER (ORDER BY u.kind COLLATE "C") FROM unnest(kinds) AS u (kind)
-			) AS k (kind, n)
-			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
-	RETURN ROW ('kinds', relation_, name_,
-		format('looks like a reference to a table that column %I names', kind_column), NULL,
-		referenced, conditions, NULL, 'sure', NULL)::snowflake_migrate_internal.question;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(
-	bigint, regclass, name, name, snowflake_migrate_internal.vocabulary)
-	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column of ids of several tables';
-
 /* A column in question: as undeclared_columns() and value_matches() have it. */
 CREATE TYPE snowflake_migrate_internal.questioned_column AS (
 	no int,
@@ -669,6 +598,92 @@ CREATE TYPE snowflake_migrate_internal.questioned_column AS (
 	relations regclass[],
 	hits bigint[]
 );
+
+/*
+ * The kinds of ids that columns of a table hold in the sources, as the columns beside them name them: up to ten for
+ * each, by its name.  One pass over each source's rows.
+ */
+CREATE FUNCTION snowflake_migrate_internal.kinds(run_ bigint, relation_ regclass, names name[], kind_columns name[])
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	source record;
+	kinds jsonb := '[]';
+BEGIN
+	FOR source IN
+		SELECT string_agg(snowflake_migrate_internal.fill($query$
+				SELECT {'column'}, s.{"kind"}::text WHERE s.{"kind"} IS NOT NULL AND s.{"column"} IS NOT NULL
+			$query$, jsonb_build_object('column', p.name, 'kind', p.kind_column)), ' UNION ALL ') AS pairs,
+			snowflake_migrate_internal.only(s.source_relation) AS relation
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			CROSS JOIN unnest(names, kind_columns) AS p (name, kind_column)
+		WHERE s.relation = relation_ AND snowflake_migrate_internal.can_read(s.source_relation)
+			AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[p.name, p.kind_column])
+		GROUP BY s.source_no, s.source_relation
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT $1 || coalesce(jsonb_agg(jsonb_build_array(k.name, k.kind)), '[]')
+			FROM (
+				SELECT p.name, p.kind, row_number() OVER (PARTITION BY p.name ORDER BY p.kind) AS n
+				FROM {source} AS s CROSS JOIN LATERAL ({pairs}) AS p (name, kind)
+				GROUP BY p.name, p.kind
+			) AS k
+			WHERE k.n <= 10
+		$query$, jsonb_build_object('source', source.relation, 'pairs', source.pairs)) INTO kinds USING kinds;
+	END LOOP;
+	RETURN (
+		SELECT jsonb_object_agg(k.name, k.kinds)
+		FROM (
+			SELECT d.name, jsonb_agg(d.kind ORDER BY d.kind) FILTER (WHERE d.n <= 10)
+			FROM (
+				SELECT k ->> 0, k ->> 1, row_number() OVER (PARTITION BY k ->> 0 ORDER BY k ->> 1)
+				FROM jsonb_array_elements(kinds) AS k
+				GROUP BY k ->> 0, k ->> 1
+			) AS d (name, kind, n)
+			GROUP BY d.name
+		) AS k (name, kinds));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.kinds(bigint, regclass, name[], name[])
+	IS 'for snowflake_migrate.merge()''s own use: the kinds of ids that columns hold';
+
+/*
+ * What is to be asked of a column that another beside it says of which table its ids are: of each kind of ids that
+ * it holds, by what kinds() found in the table.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_kinds(
+	col snowflake_migrate_internal.questioned_column,
+	kinds_of_table jsonb,
+	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	kinds text[] := ARRAY(SELECT jsonb_array_elements_text(kinds_of_table -> col.name));
+	referenced text[];
+	conditions text[];
+BEGIN
+	IF kinds = '{}' THEN
+		kinds := '{?}';
+	END IF;
+	/* The last word: Player of App\Models\Player. */
+	SELECT array_agg(coalesce(snowflake_migrate_internal.named(w.word, known, false)::text, '?') ORDER BY k.n),
+			array_agg(format('%I = %L', col.kind_column, k.kind) ORDER BY k.n)
+		INTO referenced, conditions
+		FROM (
+				SELECT u.kind, row_number() OVER (ORDER BY u.kind COLLATE "C") FROM unnest(kinds) AS u (kind)
+			) AS k (kind, n)
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
+	RETURN ROW ('kinds', col.relation, col.name,
+		format('looks like a reference to a table that column %I names', col.kind_column), NULL,
+		referenced, conditions, NULL, 'sure', NULL)::snowflake_migrate_internal.question;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(
+	snowflake_migrate_internal.questioned_column, jsonb, snowflake_migrate_internal.vocabulary)
+	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column of ids of several tables';
 
 /*
  * The tables that a column may refer to, by its values alone, the likeliest first: for a word that is one for somebody
@@ -854,18 +869,22 @@ DECLARE
 	col snowflake_migrate_internal.questioned_column;
 	referenced regclass;
 	namesake regclass;		/* its name says nothing of ids */
-	read_whole int;			/* the table whose samples have the greatest ids of all rows */
 	is_short boolean;
+	read_whole int;			/* the table whose samples have the greatest ids of all rows */
+	kinds_no int;			/* the table that kinds is of */
+	kinds jsonb;
+	cols snowflake_migrate_internal.questioned_column[];
 BEGIN
 	known := snowflake_migrate_internal.vocabulary(run_);
-	FOR col IN
-		SELECT c.no, c.relation, c.name, c.form, c.word, c.stem, c.kind_column,
-			coalesce(v.total, 0), coalesce(v.has_others, false), v.relations, v.hits
-		FROM snowflake_migrate_internal.undeclared_columns(run_) AS c
+	cols := ARRAY(
+		SELECT ROW (c.no, c.relation, c.name, c.form, c.word, c.stem, c.kind_column, coalesce(v.total, 0),
+			coalesce(v.has_others, false), v.relations, v.hits)::snowflake_migrate_internal.questioned_column
+		FROM snowflake_migrate_internal.undeclared_columns(run_) WITH ORDINALITY AS c
 			LEFT JOIN jsonb_to_recordset(matches) AS v (no int, name name, path text, total bigint, has_others boolean,
 					relations regclass[], hits bigint[])
 				ON v.no = c.no AND v.name = c.name AND v.path IS NULL
-	LOOP
+		ORDER BY c.ordinality);
+	FOREACH col IN ARRAY cols LOOP
 		IF col.form = 'document' THEN
 			RETURN QUERY SELECT q.*
 				FROM snowflake_migrate_internal.find_documents(
@@ -896,7 +915,14 @@ BEGIN
 			END IF;
 			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, is_short, known);
 		ELSIF col.kind_column IS NOT NULL THEN
-			RETURN NEXT snowflake_migrate_internal.find_kinds(run_, col.relation, col.name, col.kind_column, known);
+			IF kinds_no IS DISTINCT FROM col.no THEN
+				kinds_no := col.no;
+				kinds := (
+					SELECT snowflake_migrate_internal.kinds(
+						run_, col.relation, array_agg(c.name), array_agg(c.kind_column))
+					FROM unnest(cols) AS c WHERE c.no = col.no AND c.kind_column IS NOT NULL);
+			END IF;
+			RETURN NEXT snowflake_migrate_internal.find_kinds(col, kinds, known);
 		ELSIF namesake = ANY (col.relations) THEN
 			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, false, known);
 		ELSE
