@@ -149,18 +149,26 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables whose rows are merged';
 
-/* The foreign tables that a relation reads: itself, or those of a view, and of the views in it. */
+/* The foreign tables that a relation reads: itself, its partitions, or those of a view, and of the views in it. */
 CREATE FUNCTION snowflake_migrate_internal.foreign_tables(relation regclass) RETURNS SETOF regclass
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	WITH RECURSIVE read (oid) AS (
 		SELECT relation::oid
 		UNION
-		SELECT d.refobjid
+		SELECT n.oid
 		FROM read AS v
-			JOIN pg_rewrite AS r ON r.ev_class = v.oid AND r.ev_type = '1'
-			JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-				AND d.refclassid = 'pg_class'::regclass
+			CROSS JOIN LATERAL (
+				SELECT d.refobjid
+				FROM pg_rewrite AS r
+					JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+						AND d.refclassid = 'pg_class'::regclass
+				WHERE r.ev_class = v.oid AND r.ev_type = '1'
+				UNION ALL
+				SELECT i.inhrelid
+				FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND c.relkind = 'p'
+				WHERE i.inhparent = v.oid
+			) AS n (oid)
 	)
 	SELECT c.oid FROM read JOIN pg_class AS c USING (oid) WHERE c.relkind = 'f'
 $$;

@@ -201,35 +201,105 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_kinds(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds tables that are not as most are';
 
 /*
- * Foreign tables whose rows come twice: what a foreign data wrapper reads from the other server has no ONLY, so that
- * the rows of the table's children come with its own, and as their own.  A view there that has ONLY is called
- * otherwise.
+ * The tables of a server that have children, as far as it can be asked: null where it is none of PostgreSQL, or where
+ * the caller may not make foreign tables of it.
+ */
+CREATE FUNCTION snowflake_migrate_internal.remote_parents(server_ oid) RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	server CONSTANT name := (
+		SELECT s.srvname
+		FROM pg_foreign_server AS s
+			JOIN pg_foreign_data_wrapper AS w ON w.oid = s.srvfdw
+			JOIN pg_proc AS p ON p.oid = w.fdwhandler AND p.proname = 'postgres_fdw_handler'
+		WHERE s.oid = server_);
+	parents text[];
+BEGIN
+	IF server IS NULL THEN
+		RETURN NULL;
+	END IF;
+	BEGIN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			CREATE FOREIGN TABLE pg_temp.snowflake_pg_inherits (inhparent oid)
+				SERVER {"server"} OPTIONS (schema_name 'pg_catalog', table_name 'pg_inherits');
+			CREATE FOREIGN TABLE pg_temp.snowflake_pg_class (oid oid, relname name, relnamespace oid, relkind "char")
+				SERVER {"server"} OPTIONS (schema_name 'pg_catalog', table_name 'pg_class');
+			CREATE FOREIGN TABLE pg_temp.snowflake_pg_namespace (oid oid, nspname name)
+				SERVER {"server"} OPTIONS (schema_name 'pg_catalog', table_name 'pg_namespace')
+		$query$, jsonb_build_object('server', server));
+	EXCEPTION WHEN insufficient_privilege THEN
+		RETURN NULL;
+	END;
+	EXECUTE $query$
+		SELECT coalesce(array_agg(DISTINCT format('%I.%I', n.nspname, c.relname)), '{}')
+		FROM pg_temp.snowflake_pg_inherits AS i
+			JOIN pg_temp.snowflake_pg_class AS c ON c.oid = i.inhparent
+			JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE c.relkind = 'r'
+	$query$ INTO parents;
+	DROP FOREIGN TABLE pg_temp.snowflake_pg_inherits, pg_temp.snowflake_pg_class, pg_temp.snowflake_pg_namespace;
+	RETURN parents;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.remote_parents(oid)
+	IS 'for snowflake_migrate.merge()''s own use: the tables of a server that have children';
+
+/*
+ * Foreign tables whose rows are not theirs alone: what a foreign data wrapper reads from the other server has no ONLY,
+ * so that the rows of the table's children come with its own.  Where the server can't be asked, the target tells
+ * whether a table has children, and a view with ONLY is taken for what is called otherwise there.
  */
 CREATE FUNCTION snowflake_migrate_internal.check_foreign_parents(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+DECLARE
+	parent record;
+	are_none boolean := true;
 BEGIN
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, s.relation::text, NULL,
-			'is a foreign table of a table that has children: their rows come with its own, and so twice',
-			advice => format(E'On the source''s server: CREATE VIEW %I AS SELECT * FROM ONLY %I;\n'
+	FOR parent IN
+		WITH foreign_table AS MATERIALIZED (
+			SELECT s.source, s.relation, t.relation AS foreign_relation, f.ftserver, c.relname,
+				o.table_name AS table_option, coalesce(o.schema_name, n.nspname) AS remote_schema,
+				coalesce(o.table_name, c.relname) AS remote_name
+			FROM snowflake_migrate_internal.source_tables(run_) AS s
+				CROSS JOIN LATERAL snowflake_migrate_internal.foreign_tables(s.source_relation) AS t (relation)
+				JOIN pg_foreign_table AS f ON f.ftrelid = t.relation
+				JOIN pg_class AS c ON c.oid = t.relation
+				JOIN pg_namespace AS n ON n.oid = c.relnamespace
+				CROSS JOIN LATERAL (
+					SELECT max(o.option_value) FILTER (WHERE o.option_name = 'schema_name'),
+						max(o.option_value) FILTER (WHERE o.option_name = 'table_name')
+					FROM pg_options_to_table(f.ftoptions) AS o
+				) AS o (schema_name, table_name)
+		),
+		server AS MATERIALIZED (
+			SELECT d.ftserver, snowflake_migrate_internal.remote_parents(d.ftserver) AS parents
+			FROM (SELECT DISTINCT t.ftserver FROM foreign_table AS t) AS d
+		)
+		SELECT t.*
+		FROM foreign_table AS t JOIN server AS s USING (ftserver)
+		WHERE CASE WHEN s.parents IS NOT NULL THEN format('%I.%I', t.remote_schema, t.remote_name) = ANY (s.parents)
+			ELSE t.remote_name = t.relname AND EXISTS (
+				SELECT FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND c.relkind = 'r'
+				WHERE i.inhparent = t.relation) END
+	LOOP
+		are_none := false;
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', parent.source, parent.relation::text, NULL,
+			format('foreign table %s is of a table that has children: their rows come with its own',
+				   parent.foreign_relation),
+			advice => format(E'On the source''s server: CREATE VIEW %I.%I AS SELECT * FROM ONLY %I.%I;\n'
 								 'Here: ALTER FOREIGN TABLE %s OPTIONS (%s table_name %L);',
-							 c.relname || '_only', c.relname, s.source_relation,
-							 CASE WHEN n.option IS NULL THEN 'ADD' ELSE 'SET' END, c.relname || '_only'))
-		FROM snowflake_migrate_internal.source_tables(run_) AS s
-			JOIN pg_class AS c ON c.oid = s.source_relation
-			JOIN pg_foreign_table AS f ON f.ftrelid = c.oid
-			CROSS JOIN LATERAL (
-				SELECT max(o.option_value) FROM pg_options_to_table(f.ftoptions) AS o
-				WHERE o.option_name = 'table_name') AS n (option)
-		WHERE coalesce(n.option, c.relname) = c.relname
-			AND EXISTS (
-				SELECT FROM pg_inherits AS i JOIN pg_class AS t ON t.oid = i.inhparent AND t.relkind = 'r'
-				WHERE t.oid = s.relation);
-	RETURN NOT FOUND;
+							 parent.remote_schema, parent.remote_name || '_only',
+							 parent.remote_schema, parent.remote_name, parent.foreign_relation,
+							 CASE WHEN parent.table_option IS NULL THEN 'ADD' ELSE 'SET' END,
+							 parent.remote_name || '_only'));
+	END LOOP;
+	RETURN are_none;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_parents(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: finds foreign tables whose rows come twice';
+	IS 'for snowflake_migrate.merge()''s own use: finds foreign tables whose rows are not theirs alone';
 
 CREATE FUNCTION snowflake_migrate_internal.check_tables(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
