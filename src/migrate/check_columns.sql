@@ -12,10 +12,9 @@ BEGIN
 	RETURN QUERY SELECT c.*
 		FROM pg_attribute AS c
 		WHERE c.attrelid = lacking_columns.relation AND c.attnum > 0 AND NOT c.attisdropped
-			AND NOT EXISTS (
-				SELECT FROM pg_attribute AS o
-				WHERE o.attrelid = lacking_columns.other AND o.attname = c.attname
-					AND o.attnum > 0 AND NOT o.attisdropped);
+			AND c.attname <> ALL (ARRAY(
+				SELECT o.attname FROM pg_attribute AS o
+				WHERE o.attrelid = lacking_columns.other AND o.attnum > 0 AND NOT o.attisdropped));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.lacking_columns(regclass, regclass)
@@ -181,14 +180,17 @@ AS $$
 		NOT c.attnotnull AND NOT y.typnotnull, NOT s.attnotnull
 	FROM snowflake_migrate_internal.source_tables(run_) AS p
 		JOIN snowflake_migrate_internal.plan_tables AS r ON r.run = run_ AND r.no = p.no
-		CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(p.relation) AS c
+		/* As columns_of(); this is asked four times. */
+		CROSS JOIN LATERAL (
+			SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull
+			FROM pg_attribute AS a
+			WHERE a.attrelid = p.relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' OFFSET 0) AS c
 		JOIN pg_attribute AS s ON s.attrelid = p.source_relation AND s.attname = c.attname
 			AND s.attnum > 0 AND NOT s.attisdropped
 		JOIN pg_type AS y ON y.oid = c.atttypid
 		JOIN pg_type AS z ON z.oid = s.atttypid
 		CROSS JOIN LATERAL (SELECT c.attname = ANY (r.key)) AS k (is_key)
 		CROSS JOIN LATERAL (SELECT (c.atttypid, c.atttypmod) IS DISTINCT FROM (s.atttypid, s.atttypmod)) AS d (differs)
-	WHERE c.attgenerated = ''
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.common_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns that a table of the target and one of a source have';

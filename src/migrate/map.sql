@@ -175,6 +175,8 @@ DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
 	range_key record;
 	source int;
+	has_entries boolean;
+	unique_index text;
 	detail text;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
@@ -187,15 +189,22 @@ BEGIN
 				snowflake_migrate_internal.key_names(run_, no_, source));
 		END LOOP;
 	END IF;
-	BEGIN
-		/* The source last, as it tells the least. */
-		EXECUTE snowflake_migrate_internal.fill('CREATE UNIQUE INDEX ON {map} ({o#}, source)', names);
-	EXCEPTION WHEN unique_violation THEN
-		GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-		RAISE EXCEPTION USING ERRCODE = 'unique_violation',
-			MESSAGE = format('a source has several rows of table %s with the same key', plan.relation),
-			DETAIL = detail, HINT = 'In the detail, source is a place in the list of the sources.';
-	END;
+	/* The source last, as it tells the least. */
+	unique_index := snowflake_migrate_internal.fill('CREATE UNIQUE INDEX ON {map} ({o#}, source)', names);
+	EXECUTE snowflake_migrate_internal.fill('SELECT EXISTS (SELECT FROM {map})', names) INTO has_entries;
+	IF has_entries THEN
+		/* A subtransaction: its end reads the cache of all tables that there are by now. */
+		BEGIN
+			EXECUTE unique_index;
+		EXCEPTION WHEN unique_violation THEN
+			GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+				MESSAGE = format('a source has several rows of table %s with the same key', plan.relation),
+				DETAIL = detail, HINT = 'In the detail, source is a place in the list of the sources.';
+		END;
+	ELSE
+		EXECUTE unique_index;
+	END IF;
 	/* A batch is a range of another column, where the first is of a type that can't be one. */
 	SELECT k.n INTO range_key FROM snowflake_migrate_internal.range_key(plan.relation, plan.key) AS k;
 	IF range_key.n > 1 THEN
@@ -282,8 +291,12 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	plan record;
+	/* Arrays: at its end, a loop over a query that uses several tables looks at all locks that there are. */
+	sources CONSTANT int[] := ARRAY(
+		SELECT s.source FROM snowflake_migrate_internal.plan_sources AS s
+		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source);
 	source int;
-	u record;
+	u jsonb;
 	changed boolean := false;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
@@ -291,21 +304,21 @@ BEGIN
 									 WHERE t.run = run_ AND t.map_step = plan.map_step AND t.no <> no_) THEN
 		changed := snowflake_migrate_internal.refresh_map(run_, no_);
 	END IF;
-	FOR source IN SELECT s.source FROM snowflake_migrate_internal.plan_sources AS s
-		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source
-	LOOP
+	FOREACH source IN ARRAY sources LOOP
 		changed := snowflake_migrate_internal.dangling(run_, no_, source) > 0 OR changed;
 	END LOOP;
 	IF plan.kind = 'none' THEN
 		RETURN changed;
 	END IF;
-	FOR u IN
-		SELECT x.* FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x WHERE x.policy <> 'rerank'
+	FOREACH u IN ARRAY ARRAY(
+		SELECT to_jsonb(x) FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
+		WHERE x.policy <> 'rerank')
 	LOOP
-		IF plan.kind <> 'id' OR '(' || quote_ident(plan.key[1]) || ')' <> ALL (u.expressions) THEN
-			changed := snowflake_migrate_internal.resolve(run_, no_, to_jsonb(u), to_come) > 0 OR changed;
+		IF plan.kind <> 'id' OR NOT u -> 'expressions' ? ('(' || quote_ident(plan.key[1]) || ')') THEN
+			changed := snowflake_migrate_internal.resolve(run_, no_, u, to_come) > 0 OR changed;
 		ELSE
-			PERFORM snowflake_migrate_internal.find_equal_ids(snowflake_migrate_internal.names(run_, no_), u.label);
+			PERFORM snowflake_migrate_internal.find_equal_ids(
+				snowflake_migrate_internal.names(run_, no_), (u ->> 'label')::name);
 		END IF;
 	END LOOP;
 	RETURN changed;
@@ -552,12 +565,12 @@ DECLARE
 	read text;
 	found boolean;
 BEGIN
-	FOR read IN
+	FOREACH read IN ARRAY ARRAY(
 		SELECT DISTINCT CASE t.kind WHEN 'none' THEN snowflake_migrate_internal.only(s.relation)
 				ELSE snowflake_migrate_internal.relation(run_, 'map_' || no_) END
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
-		WHERE t.run = run_ AND t.no = no_
+		WHERE t.run = run_ AND t.no = no_)
 	LOOP
 		EXECUTE format('SELECT EXISTS (SELECT FROM %s)', read) INTO found;
 		EXIT WHEN found;
@@ -800,9 +813,10 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint)
 
 /* Adds to the report what policies did to how many rows of one table. */
 CREATE FUNCTION snowflake_migrate_internal.report_policies(run_ bigint, no_ int) RETURNS void
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.add_to_report(run_, 'info', x.source, x.relation, x.constraint_name,
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', x.source, x.relation, x.constraint_name,
 		CASE x.policy
 			WHEN 'suffix' THEN CASE WHEN x.source IS NULL THEN 'rows clash: those of the target get a suffix'
 				ELSE 'rows clash: they get a suffix' END
@@ -826,7 +840,8 @@ AS $$
 		WHERE t.run = run_ AND t.no = no_
 		GROUP BY r.source, r.relation, r.constraint_name, r.policy, c.column_name
 		ORDER BY r.source, r.constraint_name, r.policy
-	) AS x
+	) AS x;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_policies(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: reports what policies did';
@@ -866,7 +881,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	plan record;
-	source record;
+	source int;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF plan.kind <> 'none' THEN
@@ -884,20 +899,21 @@ BEGIN
 	END IF;
 	PERFORM snowflake_migrate_internal.report_policies(run_, no_);
 
-	FOR source IN SELECT s.* FROM snowflake_migrate_internal.plan_sources AS s
-		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source
+	FOREACH source IN ARRAY ARRAY(
+		SELECT s.source FROM snowflake_migrate_internal.plan_sources AS s
+		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source)
 	LOOP
 		IF snowflake_migrate_internal.any_condition(run_) THEN
-			PERFORM snowflake_migrate_internal.report_behind(run_, no_, source.source);
+			PERFORM snowflake_migrate_internal.report_behind(run_, no_, source);
 		END IF;
 		IF plan.mode IN ('match', 'same_id') THEN
-			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source.source);
+			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source);
 		END IF;
-		PERFORM snowflake_migrate_internal.find_conditions_on_ids(run_, no_, source.source)
+		PERFORM snowflake_migrate_internal.find_conditions_on_ids(run_, no_, source)
 			WHERE to_come IS NOT NULL AND EXISTS (
 				SELECT FROM snowflake_migrate_internal.plan_references AS r
 				WHERE r.run = run_ AND r.no = no_ AND r.condition IS NOT NULL);
-		PERFORM snowflake_migrate_internal.count_rows(run_, no_, source.source) WHERE to_come IS NOT NULL;
+		PERFORM snowflake_migrate_internal.count_rows(run_, no_, source) WHERE to_come IS NOT NULL;
 	END LOOP;
 END
 $$;

@@ -132,6 +132,8 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 );
 /* Of the table alone: where there are few, one by (run, relation) seems as good for a number as the primary key. */
 CREATE INDEX ON snowflake_migrate_internal.plan_tables (relation);
+/* Whether there is any is asked for each table. */
+CREATE INDEX ON snowflake_migrate_internal.plan_tables (run) WHERE condition IS NOT NULL;
 
 /*
  * One table of a run, for queries that ask for that of each of many rows: by its key.  With statistics from another

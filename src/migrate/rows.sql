@@ -641,6 +641,9 @@ BEGIN
 						THEN 'm.n' || c.key_position
 							|| CASE WHEN c.type IN ('smallint', 'integer') THEN '::' || c.type ELSE '' END
 					WHEN c.given IS NULL THEN c.default_value
+					WHEN c.name <> ALL (ARRAY(
+						SELECT r.name FROM snowflake_migrate_internal.plan_references AS r
+						WHERE r.run = run_ AND r.no = no_)) THEN c.given
 					ELSE snowflake_migrate_internal.referring_value(run_, no_, source_, c.name, c.given, c.type) END
 			) AS v (value)
 			CROSS JOIN LATERAL (
@@ -849,13 +852,16 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 AS $$
 #variable_conflict use_column
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_);
+	own CONSTANT regclass := to_regclass(snowflake_migrate_internal.relation(run_, 'own_' || no_));
+	names jsonb;
 	has_again boolean := false;
 	progress record;
 BEGIN
-	SELECT s.done, s.is_split, k.* INTO STRICT progress
+	/* At the beginning, no table has a position yet. */
+	SELECT s.done, s.is_split, k.of_map, k.of_source INTO STRICT progress
 		FROM snowflake_migrate_internal.plan_sources AS s
-			CROSS JOIN LATERAL snowflake_migrate_internal.key_range(run_, no_, source_, s.position, NULL) AS k
+			LEFT JOIN LATERAL snowflake_migrate_internal.key_range(run_, no_, source_, s.position, NULL) AS k
+				ON s.position IS NOT NULL
 		WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
 	of_source := '';
 	IF progress.done THEN
@@ -872,7 +878,8 @@ BEGIN
 		of_map := progress.of_map;
 		of_source := coalesce(' AND ' || progress.of_source, '');
 	END IF;
-	IF of_map IS NOT NULL AND to_regclass(names ->> 'own') IS NOT NULL THEN
+	IF of_map IS NOT NULL AND own IS NOT NULL THEN
+		names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('source', source_);
 		EXECUTE snowflake_migrate_internal.fill(
 			'SELECT EXISTS (SELECT FROM {own} AS w WHERE w.source = {source} AND w.again)', names) INTO has_again;
 	END IF;
