@@ -489,42 +489,6 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_dependents(regclass[], name[])
 	IS 'for snowflake_migrate.adopt()''s own use: what depends on the columns that are widened';
 
-/*
- * A role, if there is one, that has less rights than the caller, and could have code of its own called in the place of
- * a function or an operator that is looked for anew by its name: it may create others in the schema, has done so, or
- * owns a type of which there is one of that name for its values, as it can add a cast.
- */
-CREATE FUNCTION snowflake_migrate_internal.adopt_overloader(class oid, object oid) RETURNS oid
-LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
-AS $$
-	WITH namesake (schema, owner, types) AS (
-		SELECT n.pronamespace, n.proowner, n.proargtypes::oid[]
-		FROM pg_proc AS p JOIN pg_proc AS n ON n.proname = p.proname AND n.pronamespace = p.pronamespace
-		WHERE class = 'pg_proc'::regclass AND p.oid = object
-		UNION ALL
-		SELECT n.oprnamespace, n.oprowner, ARRAY[n.oprleft, n.oprright]
-		FROM pg_operator AS o JOIN pg_operator AS n ON n.oprname = o.oprname AND n.oprnamespace = o.oprnamespace
-		WHERE class = 'pg_operator'::regclass AND o.oid = object
-	)
-	SELECT coalesce(
-		(SELECT snowflake_internal.other_creator(n.schema) FROM namesake AS n LIMIT 1),
-		(SELECT r.role
-		 FROM namesake AS n
-			CROSS JOIN LATERAL (
-				SELECT n.owner
-				UNION ALL
-				SELECT e.typowner
-				FROM pg_type AS y JOIN pg_type AS e ON e.oid IN (y.oid, y.typelem, y.typbasetype)
-				WHERE y.oid = ANY (n.types)) AS r (role)
-		 WHERE r.role = ANY (snowflake_internal.other_roles())
-		 ORDER BY r.role
-		 LIMIT 1))
-	FROM pg_namespace AS s
-	WHERE s.nspname = 'pg_catalog' AND s.oid NOT IN (SELECT n.schema FROM namesake AS n)
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_overloader(oid, oid)
-	IS 'for snowflake_migrate.adopt()''s own use: whose code could be called in the place of a function or an operator';
-
 /* The schemas of all that a view's definition names, but PostgreSQL's own. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_view_schemas(view regclass) RETURNS SETOF oid
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -587,7 +551,7 @@ AS $$
 						coalesce(
 							/* Of a trigger function there is one alone. */
 							CASE WHEN f.prorettype IS DISTINCT FROM 'trigger'::regtype
-								THEN snowflake_migrate_internal.adopt_overloader(d.refclassid, d.refobjid) END,
+								THEN snowflake_migrate_internal.overloader(d.refclassid, d.refobjid) END,
 							CASE WHEN e.typowner = ANY (snowflake_internal.other_roles()) THEN e.typowner END) AS role
 					FROM snowflake_migrate_internal.adopt_view_parts(v.oid) AS p
 						JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid
@@ -1019,7 +983,7 @@ AS $$
 		CROSS JOIN LATERAL (
 			SELECT o.oid FROM unnest(snowflake_internal.other_roles()) AS o (oid) WHERE o.oid = n.typowner
 			UNION ALL
-			SELECT snowflake_migrate_internal.adopt_overloader(n.refclassid, n.refobjid)
+			SELECT snowflake_migrate_internal.overloader(n.refclassid, n.refobjid)
 			LIMIT 1) AS r
 	WHERE s.is_superuser AND r.oid IS NOT NULL
 $$;

@@ -246,7 +246,7 @@ AS $$
 		CROSS JOIN snowflake_internal.strongest_role() AS r
 		JOIN pg_depend AS d ON d.classid = o.classid AND d.objid = o.objid
 		LEFT JOIN pg_proc AS f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
-		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_overloader(d.refclassid, d.refobjid)) AS x (role)
+		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.overloader(d.refclassid, d.refobjid)) AS x (role)
 	/* Of a trigger function there is one alone. */
 	WHERE r.is_superuser AND f.prorettype IS DISTINCT FROM 'trigger'::regtype AND x.role IS NOT NULL
 $$;

@@ -100,10 +100,10 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns whose values a run casts, and those that it is given';
 
 /*
- * Expressions that a run reads anew, as text: it looks for their functions and operators by name, and another role
- * could have created one of the same name that fits as well.  Where each is given its very types it is found alone;
- * what is cast by itself on the way, or takes any type, another could fit better.  No lock is against that.  That its
- * schema is not renamed, lock_schemas() sees to, where the caller can.  given_columns: as run_columns() has them.
+ * Expressions that a run reads anew, as text, of tables, their partitions and the domains of their columns: it looks
+ * for their functions and operators by name, and another role could have created one of the same name that fits
+ * better, or could do so (overload.sql).  No lock is against that.  That its schema is not renamed, lock_schemas() sees
+ * to, where the caller can.  given_columns: as run_columns() has them.
  */
 CREATE FUNCTION snowflake_migrate_internal.overloads(
 	run_ bigint,
@@ -117,18 +117,39 @@ AS $$
 	WITH merged AS MATERIALIZED (
 		SELECT t.relation::oid AS oid FROM snowflake_migrate_internal.merged_tables(run_) AS t
 	),
+	part AS MATERIALIZED (
+		SELECT p.oid FROM merged AS m CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(m.oid) AS p (oid)
+	),
 	caller AS MATERIALIZED (
 		SELECT s.role, s.is_superuser, snowflake_internal.other_roles() AS other_roles
 		FROM snowflake_internal.strongest_role() AS s
 	),
+	/* The types of the columns, and what domains are over; in how many tables does not matter. */
+	type AS MATERIALIZED (
+		WITH RECURSIVE type (relation, oid, is_given) AS (
+			SELECT min(a.attrelid), a.atttypid,
+				bool_and(a.atthasdef
+						 OR (a.attrelid, a.attname) IN (SELECT g.relation, g.name FROM unnest(given_columns) AS g))
+			FROM pg_attribute AS a
+			WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT m.oid FROM merged AS m)
+			GROUP BY a.atttypid
+			UNION
+			SELECT t.relation, y.typbasetype, t.is_given
+			FROM type AS t JOIN pg_type AS y ON y.oid = t.oid AND y.typtype = 'd'
+		)
+		SELECT t.relation, t.oid, t.is_given FROM type AS t JOIN pg_type AS y ON y.oid = t.oid AND y.typtype = 'd'
+	),
 	expression (relation, classid, objid, tree) AS MATERIALIZED (
 		SELECT c.conrelid, 'pg_constraint'::regclass, c.oid, c.conbin::text
 		FROM pg_constraint AS c
-		WHERE c.contype = 'c' AND c.conrelid IN (SELECT m.oid FROM merged AS m)
+		WHERE c.contype = 'c' AND c.conrelid IN (SELECT p.oid FROM part AS p)
 		UNION ALL
-		SELECT a.attrelid, 'pg_constraint'::regclass, c.oid, c.conbin::text
-		FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid AND c.contype = 'c'
-		WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT m.oid FROM merged AS m)
+		SELECT t.relation, 'pg_constraint'::regclass, c.oid, c.conbin::text
+		FROM type AS t JOIN pg_constraint AS c ON c.contypid = t.oid AND c.contype = 'c'
+		UNION ALL
+		SELECT t.relation, 'pg_type'::regclass, y.oid, y.typdefaultbin::text
+		FROM type AS t JOIN pg_type AS y ON y.oid = t.oid
+		WHERE NOT t.is_given AND y.typdefaultbin IS NOT NULL
 		UNION ALL
 		SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
 		FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
@@ -139,40 +160,35 @@ AS $$
 		SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
 		FROM pg_index AS i
 		WHERE (i.indisunique OR i.indisexclusion) AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
-			AND i.indrelid IN (SELECT m.oid FROM merged AS m)
+			AND i.indrelid IN (SELECT p.oid FROM part AS p)
 		UNION ALL
 		SELECT p.partrelid, 'pg_class'::regclass, p.partrelid, p.partexprs::text
 		FROM pg_partitioned_table AS p
 		WHERE p.partexprs IS NOT NULL AND pg_partition_root(p.partrelid) IN (SELECT m.oid FROM merged AS m)
 	),
-	/* COERCE_IMPLICIT_CAST is 2. */
 	found AS MATERIALIZED (
 		SELECT e.relation, e.classid, e.objid, d.refclassid, d.refobjid,
-			coalesce(p.pronamespace, o.oprnamespace) AS schema, v.is_vague
+			coalesce(p.pronamespace, o.oprnamespace) AS schema,
+			snowflake_migrate_internal.is_vague(e.tree, d.refclassid, d.refobjid) AS is_vague
 		FROM expression AS e
 			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.objsubid = 0
 			LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
 			LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
-			CROSS JOIN LATERAL (
-				SELECT e.tree ~ E':[a-z_]*format 2\\M|[{]NAMEDARGEXPR ' OR coalesce(p.provariadic, 0) <> 0
-					OR EXISTS (SELECT FROM pg_type AS y
-							   WHERE y.typtype IN ('p', 'd', 'c')
-								   AND (y.oid = ANY (p.proargtypes) OR y.oid IN (o.oprleft, o.oprright)))
-				) AS v (is_vague)
 		WHERE p.oid IS NOT NULL OR o.oid IS NOT NULL
 	),
 	/* In a schema of the same name, anything fits. */
 	planter AS MATERIALIZED (
-		SELECT s.schema, s.is_vague,
-			coalesce(CASE WHEN s.is_vague THEN snowflake_internal.other_creator(s.schema) END,
+		SELECT s.refclassid, s.refobjid, s.is_vague,
+			coalesce(CASE WHEN s.is_vague THEN snowflake_migrate_internal.overloader(s.refclassid, s.refobjid) END,
 					 CASE WHEN c.is_superuser AND NOT snowflake_internal.can_lock_schemas()
 						THEN (SELECT o.role FROM snowflake_internal.other_schema_owner(s.schema, c.other_roles) AS o
 							  WHERE o.can_rename) END) AS role
-		FROM (SELECT DISTINCT f.schema, f.is_vague FROM found AS f) AS s CROSS JOIN caller AS c
+		FROM (SELECT DISTINCT f.refclassid, f.refobjid, f.schema, f.is_vague FROM found AS f) AS s
+			CROSS JOIN caller AS c
 	),
 	named AS (
 		SELECT f.relation, f.classid, f.objid, f.refclassid, f.refobjid, p.role
-		FROM found AS f JOIN planter AS p USING (schema, is_vague)
+		FROM found AS f JOIN planter AS p USING (refclassid, refobjid, is_vague)
 		UNION
 		/* Its owner can add casts, which is no news to who is no superuser. */
 		SELECT e.relation, e.classid, e.objid, 'pg_type'::regclass, y.oid, y.typowner
@@ -186,7 +202,8 @@ AS $$
 	SELECT n.relation::regclass, pg_describe_object(n.classid, n.objid, 0),
 		format('code of role %s would run with the rights of role %s if it took the place of %s',
 			   n.role::regrole, s.role, pg_describe_object(n.refclassid, n.refobjid, 0)),
-		format('Let no other role create in the schema of the function or operator, nor own it or the type%s.',
+		format('Let no other role create in the schema of the function or operator, nor own it, the type, or '
+				   'another of the same name there%s.',
 			   CASE WHEN s.is_superuser THEN '; or connect as a role that is no superuser' ELSE '' END)
 	FROM named AS n CROSS JOIN caller AS s
 	WHERE n.role IS NOT NULL

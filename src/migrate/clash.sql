@@ -686,12 +686,13 @@ DECLARE
 	table_ CONSTANT oid := (names ->> 'oid')::oid;
 	changed CONSTANT name := names ->> 'changed';
 	length_limit int;
+	column_type text;		/* what a domain is over, as the domain's CHECKs are among those that are tried */
 	done bigint;
 BEGIN
-	SELECT CASE WHEN y.oid IN ('varchar'::regtype, 'bpchar'::regtype) AND a.atttypmod > 4 THEN a.atttypmod - 4
-			WHEN y.typbasetype IN ('varchar'::regtype, 'bpchar'::regtype) AND y.typtypmod > 4 THEN y.typtypmod - 4 END
-		INTO length_limit
-		FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid
+	SELECT CASE WHEN y.base IN ('varchar'::regtype, 'bpchar'::regtype) AND y.base_typmod > 4 THEN y.base_typmod - 4 END,
+			format_type(y.base, y.base_typmod)
+		INTO length_limit, column_type
+		FROM pg_attribute AS a CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS y
 		WHERE a.attrelid = table_ AND a.attname = changed;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
@@ -728,8 +729,9 @@ BEGIN
 						   FROM snowflake_migrate_internal.check_constraints(table_) AS k
 						   WHERE changed = ANY (k.names)), 'true'),
 		'columns', (SELECT string_agg(format(
-						CASE WHEN c.name = changed THEN 'left(y."merge former", n) || b.suffix AS %I' ELSE 'y.%I' END,
-						c.name), ', ')
+						/* Of its type, by which the CHECKs know their functions and operators. */
+						CASE WHEN c.name = changed THEN 'CAST(left(y."merge former", n) || b.suffix AS %2$s) AS %1$I'
+							ELSE 'y.%1$I' END, c.name, column_type), ', ')
 					FROM snowflake_migrate_internal.plan_columns AS c
 					WHERE c.run = (names ->> 'run')::bigint AND c.no = (names ->> 'no')::int)));
 	GET DIAGNOSTICS done = ROW_COUNT;

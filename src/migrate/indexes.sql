@@ -88,9 +88,10 @@ COMMENT ON FUNCTION snowflake_migrate_internal.index_definition(oid)
 	IS 'for snowflake_migrate.merge()''s own use: what builds an index again';
 
 /*
- * Whose code a superuser would run who builds this index again.  While the index is gone, nothing depends on the
- * functions, operators and types of its definition: a role that owns their schema, or can create in it, could put
- * others in their place.
+ * Whose code would be run by who builds this index again, and finds another role's function or operator in the place of
+ * the one that the index uses now (overload.sql).  While the index is gone, nothing depends on the functions, operators
+ * and types of its definition either: in a superuser's index, a role that owns their schema, or can create in it, could
+ * put others in their place.
  */
 CREATE FUNCTION snowflake_migrate_internal.index_planter(index_ oid, OUT role oid, OUT object text) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
@@ -102,11 +103,17 @@ AS $$
 		LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
 		LEFT JOIN pg_type AS y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid
 		CROSS JOIN LATERAL (SELECT coalesce(f.pronamespace, o.oprnamespace, y.typnamespace)) AS n (schema)
+		JOIN pg_index AS i ON i.indexrelid = index_
 		CROSS JOIN LATERAL (
-			SELECT coalesce(snowflake_internal.other_creator(n.schema),
-				(SELECT w.role FROM snowflake_internal.other_schema_owner(
-					n.schema, snowflake_internal.other_roles()) AS w))) AS p (role)
-	WHERE s.is_superuser AND n.schema IS NOT NULL AND p.role IS NOT NULL
+			SELECT coalesce(
+				CASE WHEN snowflake_migrate_internal.is_vague(
+						concat(i.indexprs::text, i.indpred::text), d.refclassid, d.refobjid)
+					THEN snowflake_migrate_internal.overloader(d.refclassid, d.refobjid) END,
+				CASE WHEN s.is_superuser THEN coalesce(
+					snowflake_internal.other_creator(n.schema),
+					(SELECT w.role FROM snowflake_internal.other_schema_owner(
+						n.schema, snowflake_internal.other_roles()) AS w)) END)) AS p (role)
+	WHERE n.schema IS NOT NULL AND p.role IS NOT NULL
 	LIMIT 1
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.index_planter(oid)

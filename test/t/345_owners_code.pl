@@ -815,6 +815,12 @@ my %rebound = (
 	'unique index' => 'CREATE UNIQUE INDEX ON realm.heroes (id, (shop.is_large(rank)))',
 	'default' => 'ALTER TABLE realm.heroes ADD COLUMN good boolean DEFAULT shop.is_set(1)',
 	'CHECK of a domain' => 'CREATE DOMAIN realm.number AS int CHECK (shop.is_large(VALUE)); ALTER TABLE realm.heroes ALTER rank TYPE realm.number',
+	'CHECK of a domain that a domain is over' => 'CREATE DOMAIN realm.n AS int CHECK (shop.is_large(VALUE)); CREATE DOMAIN realm.number AS realm.n; ALTER TABLE realm.heroes ALTER rank TYPE realm.number',
+	'default of a domain' => 'CREATE DOMAIN realm.good AS boolean DEFAULT shop.is_set(1); ALTER TABLE realm.heroes ADD COLUMN good realm.good',
+	'CHECK of a partition' => 'CREATE TABLE realm.log (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), rank int) PARTITION BY HASH (id); '
+		. 'CREATE TABLE realm.log_1 PARTITION OF realm.log (CHECK (shop.is_set(rank))) FOR VALUES WITH (MODULUS 1, REMAINDER 0); CREATE TABLE west.log (id int PRIMARY KEY, rank int)',
+	'unique index of a partition' => 'CREATE TABLE realm.log (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), rank int) PARTITION BY HASH (id); '
+		. 'CREATE TABLE realm.log_1 PARTITION OF realm.log FOR VALUES WITH (MODULUS 1, REMAINDER 0); CREATE UNIQUE INDEX ON realm.log_1 (id, (shop.is_set(rank))); CREATE TABLE west.log (id int PRIMARY KEY, rank int)',
 );
 foreach my $place (sort keys %rebound)
 {
@@ -824,6 +830,32 @@ foreach my $place (sort keys %rebound)
 	refused("overloaded, $place", check => $check, 'dry run' => merge_call(', dry_run => true'), merge => merge_call());
 	prepare_as('mallory', 'DROP FUNCTION shop.is_set(int), shop.is_large(int)');
 }
+# Who may not create there any more has done so; an index that is only read is built again by it, too.
+world($superuser);
+$server->prepare('game', 'ALTER TABLE realm.heroes ADD CONSTRAINT is_set CHECK (shop.is_set(rank)); CREATE INDEX by_set ON realm.heroes (shop.is_set(rank))');
+prepare_as('mallory', $overloads);
+my $creators = $server->prepare('game', q{SELECT string_agg(DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, ', ')
+	FROM pg_namespace AS n, aclexplode(n.nspacl) AS a WHERE n.nspname = 'shop' AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner});
+$server->prepare('game', "REVOKE CREATE ON SCHEMA shop FROM $creators");
+refused('overloaded before', check => $check, 'dry run' => merge_call(', dry_run => true'), merge => merge_call());
+$server->prepare('game', 'ALTER TABLE realm.heroes DROP CONSTRAINT is_set');
+allowed('overloaded before, an index: stays', $superuser, merge_call(', rebuild_indexes => true'));
+is($server->prepare('game', q{SELECT count(*) FROM snowflake_migrate.report WHERE object = 'by_set' AND problem LIKE 'the index stays while rows are copied: role mallory could put something else %'}), '1',
+	'overloaded before, an index: says why it stays');
+$server->prepare('game', "GRANT CREATE ON SCHEMA shop TO $creators");
+prepare_as('mallory', 'DROP FUNCTION shop.is_set(int), shop.is_large(int)');
+# A name with a suffix is tried as what its column is: by the function of its very type.
+world($superuser);
+$server->prepare('game', q{
+	CREATE FUNCTION shop.is_short(varchar) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT length($1) < 20';
+	CREATE TABLE realm.names (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name varchar(20) CONSTRAINT names_name_key UNIQUE CHECK (shop.is_short(name)));
+	CREATE TABLE west.names (id int PRIMARY KEY, name varchar(20));
+	INSERT INTO realm.names VALUES (1, 'Ann'); INSERT INTO west.names VALUES (1, 'Ann');
+	SELECT snowflake_migrate.declare_policy('realm.names', 'names_name_key', 'suffix')});
+prepare_as('mallory', 'CREATE FUNCTION shop.is_short(text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN mallory.deed(); END $$');
+allowed('overloaded, a name with a suffix', $superuser, merge_call());
+is($server->prepare('game', q{SELECT string_agg(name, ' ' ORDER BY name) FROM realm.names}), 'Ann Ann_west', 'overloaded, a name with a suffix: is one');
+prepare_as('mallory', 'DROP FUNCTION shop.is_short(text)');
 world($superuser);
 $server->prepare('game', q{
 	ALTER TABLE realm.heroes ADD CHECK (shop.is_small(rank)), ADD COLUMN sum bigint GENERATED ALWAYS AS (rank + 1) STORED;
@@ -902,7 +934,12 @@ like(allowed('check, an application', 'merger', $check), qr/^warning \| realm.he
 $server->prepare('game', 'GRANT USAGE ON SCHEMA shop TO merger; ALTER TABLE realm.heroes ADD CONSTRAINT is_set CHECK (shop.is_set(rank))');
 like(allowed('check, overloaded', 'merger', $check), qr/^warning \| realm.heroes \| constraint is_set .* of role mallory would run with the rights of role merger if it took the place of function shop.is_set\(anyelement\)/m,
 	'check, overloaded: says whose code could run');
-$server->prepare('game', 'ALTER TABLE realm.heroes DROP CONSTRAINT is_set');
+$server->prepare('game', 'ALTER TABLE realm.heroes DROP CONSTRAINT is_set; CREATE INDEX by_set ON realm.heroes (shop.is_set(rank))');
+like(allowed('check, overloaded index', 'merger', q{
+	CALL snowflake_migrate.merge('{west}', 'realm', '{501}', dry_run => true, rebuild_indexes => true);
+	SELECT problem FROM snowflake_migrate.report WHERE object = 'by_set'}), qr/^the index stays while rows are copied: role mallory could put something else /m,
+	'check, overloaded index: it stays');
+$server->prepare('game', 'DROP INDEX realm.by_set');
 
 # A type that the superuser has taken over can't be given casts by others.
 prepare_as('app', q{CREATE TYPE app.mood AS ENUM ('glad'); ALTER TABLE realm.heroes ADD COLUMN mood app.mood; ALTER TABLE west.heroes ADD COLUMN mood app.mood DEFAULT 'glad'});
