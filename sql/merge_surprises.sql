@@ -285,7 +285,7 @@ ALTER TABLE t.i DROP COLUMN p_id;
 SELECT pg_temp.told('SELECT * FROM snowflake_migrate.verify(%s)');
 
 --
--- A condition that reads a reference is about the ids that the target has: where the source has others, it means other rows
+-- A condition that reads a reference is about the ids that the target has, also where the source calls shared rows otherwise
 --
 SELECT forget();
 CREATE TABLE t.kinds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE NOT NULL);
@@ -302,14 +302,60 @@ SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.guilds', '
 -- its own values may be read
 SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'own > 0');
 SELECT * FROM problems();
+\o /dev/null
+CALL snowflake_migrate.merge('{a}', 't', node());
+\o
+CREATE VIEW o.notes AS SELECT k.name, p.id IS NOT NULL AS player, g.id IS NOT NULL AS guild
+	FROM t.notes AS n LEFT JOIN t.kinds AS k ON k.id = n.kind_id
+		LEFT JOIN t.players AS p ON p.id = n.object_id LEFT JOIN t.guilds AS g ON g.id = n.object_id ORDER BY 1;
+TABLE o.notes;
+SELECT * FROM snowflake_migrate.verify(last());
+CALL snowflake_migrate.rollback(last());
+SELECT count(*) FROM t.notes;
 -- the same ids on both sides
 DELETE FROM a.kinds; INSERT INTO a.kinds VALUES (1, 'player'), (2, 'guild');
 SELECT * FROM problems();
 \o /dev/null
 CALL snowflake_migrate.merge('{a}', 't', node());
 \o
-SELECT n.kind_id, p.id IS NOT NULL AS player, g.id IS NOT NULL AS guild
-	FROM t.notes AS n LEFT JOIN t.players AS p ON p.id = n.object_id LEFT JOIN t.guilds AS g ON g.id = n.object_id ORDER BY 1;
+TABLE o.notes;
+CALL snowflake_migrate.rollback(last());
+-- the whole row has them, too; which conditions overlap, and leave values out, is counted by them
+DELETE FROM a.kinds; INSERT INTO a.kinds VALUES (1, 'guild'), (2, 'player');
+DELETE FROM snowflake_migrate.declared_references WHERE column_name = 'object_id';
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.players', $$to_jsonb(notes) ->> 'kind_id' = '1'$$);
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.guilds', 'kind_id = 1 AND object_id = 1');
+SELECT * FROM problems();
+-- what is asked about a column beside one that refers to kinds is asked by the target's ids
+DELETE FROM snowflake_migrate.declared_references WHERE column_name = 'object_id';
+ALTER TABLE t.notes RENAME kind_id TO content_type_id; ALTER TABLE a.notes RENAME kind_id TO content_type_id;
+UPDATE t.kinds SET id = id + 50;
+SELECT advice FROM snowflake_migrate.check('{a}', 't') WHERE object = 'object_id';
+-- ids that nobody can have meant: of rows that get new ones
+DELETE FROM snowflake_migrate.declared_references WHERE column_name = 'own';
+SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players');
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.players', 'own = 2');
+SELECT * FROM problems();
+-- null is null everywhere, and two that are the same stay so
+DELETE FROM snowflake_migrate.declared_references WHERE column_name = 'object_id';
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.players', 'content_type_id IS NOT NULL');
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.guilds', 'content_type_id IS NULL AND own <> object_id');
+SELECT * FROM problems();
+-- a column that is made of ids
+DELETE FROM snowflake_migrate.declared_references WHERE column_name = 'object_id';
+ALTER TABLE t.notes ADD is_player boolean GENERATED ALWAYS AS (content_type_id = 51) STORED; ALTER TABLE a.notes ADD is_player boolean GENERATED ALWAYS AS (content_type_id = 1) STORED;
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.players', 'is_player');
+SELECT * FROM problems();
+-- one that refers by conditions itself, and elements of an array
+DELETE FROM snowflake_migrate.declared_references WHERE column_name = 'object_id';
+ALTER TABLE t.notes DROP is_player, ADD seen bigint[], DROP CONSTRAINT notes_kind_id_fkey; ALTER TABLE a.notes DROP is_player, ADD seen int[] DEFAULT '{2}';
+SELECT snowflake_migrate.declare_reference('t.notes', 'seen', 't.kinds');
+SELECT snowflake_migrate.declare_reference('t.notes', 'content_type_id', 't.players', 'notes.id < 2');
+SELECT snowflake_migrate.declare_reference('t.notes', 'content_type_id', 't.kinds', 'object_id IS NOT NULL AND content_type_id > 1');
+SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.guilds', 'content_type_id = 2');
+DELETE FROM snowflake_migrate.declared_references WHERE column_name = 'own';
+SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', '2 = ANY (seen)');
+SELECT * FROM problems();
 -- what is about several rows is no condition
 SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'own > 0 AND row_number() OVER () < 3');
 SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'generate_series(1, 2) = 1');

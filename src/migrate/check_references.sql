@@ -9,6 +9,8 @@
  */
 CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	run_ bigint,
+	OUT no int,
+	OUT source_no int,
 	OUT source name,
 	OUT relation regclass,
 	OUT source_relation regclass,
@@ -18,7 +20,7 @@ CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	OUT is_complete boolean) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT s.source, t.relation, s.source_relation, t.key, f.name,
+	SELECT s.no, s.source_no, s.source, t.relation, s.source_relation, t.key, f.name,
 		string_agg(DISTINCT format('((%s) IS TRUE)::int', f.condition), ' + ') FILTER (WHERE f.condition IS NOT NULL),
 		/* A document for which no condition holds need not hold ids. */
 		bool_or(f.condition IS NULL) OR f.path IS NOT NULL
@@ -27,7 +29,7 @@ AS $$
 		JOIN snowflake_migrate_internal.plan_references AS f ON f.run = run_ AND f.no = s.no
 	WHERE snowflake_migrate_internal.can_read(s.source_relation)
 		AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[f.name])
-	GROUP BY s.source, t.relation, s.source_relation, t.key, f.name, f.path
+	GROUP BY s.no, s.source_no, s.source, t.relation, s.source_relation, t.key, f.name, f.path
 	HAVING count(f.condition) > 0
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.conditional_references(bigint)
@@ -35,17 +37,29 @@ COMMENT ON FUNCTION snowflake_migrate_internal.conditional_references(bigint)
 
 /*
  * Conditions of references from one table of a source, rows of conditional_references(), that overlap, that leave
- * values out, or that can't be evaluated.  All in one pass over the table: it may be on another server.
+ * values out, or that can't be evaluated.  All in one pass over the table: it may be on another server.  Where a
+ * condition may read ids, what they become counts, which is known when there are maps (has_maps).
  */
-CREATE FUNCTION snowflake_migrate_internal.check_conditions_of(run_ bigint, refs jsonb[]) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.check_conditions_of(run_ bigint, refs jsonb[], has_maps boolean)
+RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	source CONSTANT name := refs[1] ->> 'source';
 	relation CONSTANT regclass := refs[1] ->> 'relation';
+	conditions CONSTANT text[] := ARRAY(
+		SELECT c.ref ->> 'conditions' FROM unnest(refs) WITH ORDINALITY AS c (ref, n) ORDER BY c.n);
+	asked CONSTANT text[] := ARRAY(
+		SELECT snowflake_migrate_internal.asked_of_target(run_, (c.ref ->> 'no')::int, (c.ref ->> 'source_no')::int,
+														  (c.ref ->> 'name')::name, c.ref ->> 'conditions')
+		FROM unnest(refs) WITH ORDINALITY AS c (ref, n)
+		ORDER BY c.n);
 	r record;
 BEGIN
+	IF has_maps AND asked = conditions THEN
+		RETURN true;
+	END IF;
 	FOR r IN EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT c.ref ->> 'name' AS name, (c.ref -> 'is_complete')::boolean AS is_complete, f.*
 		FROM unnest({'refs'}::jsonb[]) WITH ORDINALITY AS c (ref, n)
@@ -65,13 +79,14 @@ BEGIN
 		'row', snowflake_migrate_internal.row_text(ARRAY(SELECT jsonb_array_elements_text(refs[1] -> 'key'))::name[]),
 		'named_rows', snowflake_migrate_internal.named_rows((refs[1] ->> 'source_relation')::regclass, relation),
 		'held', (
-			SELECT string_agg(format('%s AS "snowflake conditions %s"', c.ref ->> 'conditions', c.n), ', ')
-			FROM unnest(refs) WITH ORDINALITY AS c (ref, n)),
+			SELECT string_agg(format('%s AS "snowflake conditions %s"', c.condition, c.n), ', ')
+			FROM unnest(CASE WHEN has_maps THEN asked ELSE conditions END) WITH ORDINALITY AS c (condition, n)),
 		'values', (
 			SELECT string_agg(format('(%s, s."snowflake conditions %1$s", s.%I IS NOT NULL)', c.n, c.ref ->> 'name'),
 							  ', ')
 			FROM unnest(refs) WITH ORDINALITY AS c (ref, n))))
 	LOOP
+		EXIT WHEN NOT has_maps AND asked <> conditions;
 		IF r.overlapping > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source, relation::text, r.name,
 				'more than one condition of a reference holds', r.overlapping, r.overlapping_example,
@@ -89,7 +104,7 @@ BEGIN
 EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
 	IF cardinality(refs) > 1 THEN
 		/* Which of them it is. */
-		RETURN (SELECT bool_and(snowflake_migrate_internal.check_conditions_of(run_, ARRAY[c.ref]))
+		RETURN (SELECT bool_and(snowflake_migrate_internal.check_conditions_of(run_, ARRAY[c.ref], has_maps))
 				FROM unnest(refs) AS c (ref));
 	END IF;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source, relation::text, refs[1] ->> 'name',
@@ -99,14 +114,14 @@ EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
 	RETURN false;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions_of(bigint, jsonb[])
+COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions_of(bigint, jsonb[], boolean)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references from a table';
 
-/* The same for all tables of all sources. */
-CREATE FUNCTION snowflake_migrate_internal.check_conditions(run_ bigint) RETURNS boolean
+/* The same for all tables of all sources; returns whether the maps can be made. */
+CREATE FUNCTION snowflake_migrate_internal.check_conditions(run_ bigint, has_maps boolean) RETURNS boolean
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT coalesce(bool_and(snowflake_migrate_internal.check_conditions_of(run_, t.refs)), true)
+	SELECT coalesce(bool_and(snowflake_migrate_internal.check_conditions_of(run_, t.refs, has_maps)), true)
 	FROM (
 		SELECT array_agg(to_jsonb(c) ORDER BY c.name) AS refs
 		FROM snowflake_migrate_internal.conditional_references(run_) AS c
@@ -114,7 +129,7 @@ AS $$
 		ORDER BY c.source, c.source_relation
 	) AS t
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
 
 /* Conditions on the rows that come: that can't be evaluated in a source, or in a table without a key. */
@@ -288,7 +303,7 @@ DECLARE
 	can_map CONSTANT boolean := snowflake_migrate_internal.check_only(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_foreign_keys(run_);
-	RETURN snowflake_migrate_internal.check_conditions(run_) AND can_map;
+	RETURN snowflake_migrate_internal.check_conditions(run_, has_maps => false) AND can_map;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint)

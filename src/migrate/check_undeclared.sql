@@ -614,8 +614,20 @@ DECLARE
 BEGIN
 	FOR source IN
 		SELECT string_agg(snowflake_migrate_internal.fill($query$
-				SELECT {'column'}, s.{"kind"}::text WHERE s.{"kind"} IS NOT NULL AND s.{"column"} IS NOT NULL
-			$query$, jsonb_build_object('column', p.name, 'kind', p.kind_column)), ' UNION ALL ') AS pairs,
+				SELECT {'column'}, {value} WHERE s.{"kind"} IS NOT NULL AND s.{"column"} IS NOT NULL
+			$query$, jsonb_build_object('column', p.name, 'kind', p.kind_column,
+				/* By the ids of the target, as conditions are asked. */
+				'value', coalesce((
+					SELECT snowflake_migrate_internal.mapped_id(
+						snowflake_migrate_internal.relation(run_, 'map_' || min(f.referenced)), s.source_no,
+						format('s.%I', a.attname), a.atttypid, 'text')
+					FROM snowflake_migrate_internal.plan_references AS f
+						JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = f.name
+					WHERE f.run = run_ AND f.no = s.no AND f.name = p.kind_column
+						AND to_regclass(snowflake_migrate_internal.relation(run_, 'map')) IS NOT NULL
+					GROUP BY a.attname, a.atttypid
+					HAVING bool_and(f.condition IS NULL AND f.path IS NULL AND NOT f.elements)),
+					format('s.%I::text', p.kind_column)))), ' UNION ALL ') AS pairs,
 			snowflake_migrate_internal.only(s.source_relation) AS relation
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			CROSS JOIN unnest(names, kind_columns) AS p (name, kind_column)

@@ -381,65 +381,102 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.follow_keys(bigint, int, int, "char")
 	IS 'for snowflake_migrate.merge()''s own use: rows that refer to skipped rows by keys that are not renumbered';
 
-/* Whether a condition on a table's row reads one of its columns: without the column it is none. */
-CREATE FUNCTION snowflake_migrate_internal.reads_column(relation regclass, condition text, name name) RETURNS boolean
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-BEGIN
-	EXECUTE (
-		SELECT format('SELECT (%s) IS TRUE FROM (SELECT %s FROM %s AS t) AS %I WHERE false', condition,
-					  (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum)
-					   FROM snowflake_migrate_internal.columns_of(relation) AS a
-					   WHERE a.attname <> reads_column.name),
-					  snowflake_migrate_internal.only(relation), c.relname)
-		FROM pg_class AS c
-		WHERE c.oid = relation);
-	RETURN false;
-EXCEPTION WHEN undefined_column THEN
-	RETURN true;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.reads_column(regclass, text, name)
-	IS 'for snowflake_migrate.merge()''s own use: whether a condition reads a column';
-
 /*
- * Adds to the report the conditions of references from one table of one source that read a column whose values are
- * others in the target: they are about the target's table, and mean other rows by the source's ids.  The column that
- * the reference is about may be read, as nothing else tells what its values are.
+ * Adds to the report the conditions of references from one table of one source that hold for other rows than they
+ * seem to: by the ids that are in the target, though asked_of_target() does not know them (it is an error); and by
+ * those of shared rows, which it does know, but who declared the condition may have meant the source's.  The column
+ * that the reference is about may be read, as nothing else tells what its values are.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_conditions_on_ids(run_ bigint, no_ int, source_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
+#variable_conflict use_column
 DECLARE
+	source_name CONSTANT name := (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_);
+	plan record;
+	names jsonb;
 	r record;
-	found bigint;
-	example text;
 BEGIN
-	FOR r IN
-		WITH refs AS MATERIALIZED (
-			SELECT n.names FROM snowflake_migrate_internal.reference_names(run_, no_, source_) AS n (names)
-		)
-		SELECT DISTINCT ON (c.names ->> 'column', k.names ->> 'column') c.names ->> 'column' AS column_name, k.names
-		FROM refs AS c JOIN refs AS k ON k.names -> 'is_plain' = 'true' AND k.names ->> 'column' <> c.names ->> 'column'
-		WHERE snowflake_migrate_internal.reads_column((c.names ->> 'oid')::oid::regclass, c.names ->> 'condition',
-													  (k.names ->> 'column')::name)
-		ORDER BY c.names ->> 'column', k.names ->> 'column', c.names ->> 'id', k.names ->> 'id'
-	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min(r{id}.o1 || ' -> ' || r{id}.n1)
+	SELECT t.relation, t.kind, t.key, c.relname, s.relation AS source_relation INTO STRICT plan
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+			JOIN pg_class AS c ON c.oid = t.relation
+		WHERE t.run = run_ AND t.no = no_ AND s.source = source_;
+	names := jsonb_build_object(
+		'origin', snowflake_migrate_internal.rows_origin(run_, no_, source_, plan.kind <> 'none'),
+		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE 'm.action IN (''c'', ''r'')' END,
+		'row', snowflake_migrate_internal.row_text(plan.key),
+		'copied', (
+			SELECT coalesce(string_agg(format(
+				'coalesce(r%1$s.action IN (''c'', ''r'') AND r%1$s.n1 <> r%1$s.o1, false)', f.id), ' OR '), 'false')
+			FROM snowflake_migrate_internal.plan_references AS f
+			WHERE f.run = run_ AND f.no = no_ AND f.condition IS NULL AND f.path IS NULL AND NOT f.elements
+				AND snowflake_migrate_internal.has_columns(plan.source_relation, ARRAY[f.name])),
+		'values', (
+			SELECT string_agg(format('(%L, ARRAY[%s], ARRAY[%s], ARRAY[%s])', x.name, x.holds, x.was, x.becomes), ', ')
+			FROM (
+				SELECT f.name,
+					string_agg('s.' || snowflake_migrate_internal.condition_column(f.id, f.condition), ', '
+							   ORDER BY f.id),
+					string_agg(format('(SELECT (%s) IS TRUE FROM (SELECT %s) AS %I)', f.condition, w.was, plan.relname),
+							   ', ' ORDER BY f.id),
+					string_agg(format('(SELECT (%s) IS TRUE FROM (%s) AS %I)', f.condition,
+									  snowflake_migrate_internal.with_generated(plan.relation, 'SELECT ' || l.becomes),
+									  plan.relname), ', ' ORDER BY f.id)
+				FROM snowflake_migrate_internal.plan_references AS f
+					CROSS JOIN LATERAL (
+						SELECT string_agg(format('%s AS %I', CASE
+								WHEN c.name = f.name THEN c.given
+								WHEN plan.kind <> 'none' AND c.key_position IS NOT NULL THEN 'm.n' || c.key_position
+								WHEN c.given IS NULL THEN format('CAST(NULL AS %s)', c.type)
+								ELSE snowflake_migrate_internal.referring_value(
+									run_, no_, source_, c.name, c.given, c.type) END, c.name), ', ')
+						FROM snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
+					) AS l (becomes)
+					CROSS JOIN (
+						SELECT string_agg(format('s.%I', a.attname), ', ')
+						FROM snowflake_migrate_internal.columns_of(plan.source_relation) AS a
+						WHERE snowflake_migrate_internal.has_columns(plan.relation, ARRAY[a.attname])
+					) AS w (was)
+				WHERE f.run = run_ AND f.no = no_ AND f.condition IS NOT NULL
+					AND snowflake_migrate_internal.has_columns(plan.source_relation, ARRAY[f.name])
+				GROUP BY f.name
+			) AS x (name, holds, was, becomes)));
+	IF names ->> 'values' IS NULL THEN
+		RETURN;
+	END IF;
+	FOR r IN EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT x.name, count(*) FILTER (WHERE x.is_wrong) AS wrong, min(x.example) FILTER (WHERE x.is_wrong) AS example,
+			count(*) AS differing, min(x.example) AS differing_example
+		FROM (
+			SELECT v.name, v.holds <> v.becomes OR v.holds <> v.was AND k.is_copied, v.holds <> v.was, {row}
 			FROM {origin}
-			WHERE r{id}.n1 <> r{id}.o1
-		$query$, r.names) INTO found, example;
-		IF found > 0 THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.names ->> 'source_name',
-				r.names ->> 'table', r.column_name,
-				format('the condition of the reference reads column %I, which has other ids in the target',
-					   r.names ->> 'column'), found, example,
+				CROSS JOIN LATERAL (SELECT {copied}) AS k (is_copied)
+				CROSS JOIN LATERAL (VALUES {values}) AS v (name, holds, was, becomes)
+			WHERE {comes}
+		) AS x (name, is_wrong, differs, example)
+		WHERE x.is_wrong OR x.differs
+		GROUP BY x.name
+		ORDER BY x.name
+	$query$, names)
+	LOOP
+		IF r.wrong > 0 THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source_name, plan.relation::text, r.name,
+				'the condition of the reference reads ids that are others in the target', r.wrong, r.example,
 				'Declare the reference with a condition on another column, which tells the same in each source and in '
-					'the target; or, of shared rows, see to it that they have the same ids everywhere.');
+					'the target.');
+		ELSE
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', source_name, plan.relation::text, r.name,
+				'the condition of the reference is asked of the ids that shared rows have in the target, '
+					'which are others in the source', r.differing, r.differing_example,
+				'If you meant those of the source, declare it with those of the target.');
 		END IF;
 	END LOOP;
+EXCEPTION WHEN data_exception THEN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source_name, plan.relation::text, NULL,
+		'the conditions of references cannot be evaluated: ' || SQLERRM,
+		advice => 'Declare the references with snowflake_migrate.declare_reference() again.');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_conditions_on_ids(bigint, int, int)

@@ -552,6 +552,73 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.referring_value(bigint, int, int, name, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: what references make of a value';
 
+/* The id that a column's value (of this type) becomes by a map, in the target's type; what is not in the map stays. */
+CREATE FUNCTION snowflake_migrate_internal.mapped_id(
+	map text,
+	source int,
+	value text,
+	type oid,
+	target_type text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.fill($query$(
+			SELECT CASE count(*) WHEN 0 THEN CAST({value} AS {type}) ELSE CAST(max(f.n1) AS {type}) END
+			FROM {map} AS f
+			WHERE f.source = {source} AND f.o1 = {id})
+		$query$, jsonb_build_object('map', map, 'source', source, 'value', value, 'type', target_type,
+			'id', snowflake_migrate_internal.id_of(value, type)))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.mapped_id(text, int, text, oid, text)
+	IS 'for snowflake_migrate.merge()''s own use: what a map makes of an id';
+
+/*
+ * An expression over a row of named_rows(), such as the condition of a reference in column name_, as it is asked of
+ * what the row becomes: other columns that refer to rows have the ids that these have in the target, so that a
+ * condition means the same in all sources and in the target.  A column that refers by conditions stays as it is:
+ * find_conditions_on_ids() sees to it.
+ */
+CREATE FUNCTION snowflake_migrate_internal.asked_of_target(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	name_ name,
+	expression text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		SELECT CASE WHEN count(m.value) = 0 THEN expression
+				ELSE format('(SELECT %s FROM (SELECT %s) AS %I)', expression, concat_ws(', ',
+					string_agg(coalesce(m.value, v.value) || format(' AS %I', a.attname), ', ' ORDER BY a.attnum),
+					/* As in named_rows(). */
+					CASE WHEN snowflake_migrate_internal.has_columns(t.relation, ARRAY[c.relname])
+							AND NOT snowflake_migrate_internal.has_columns(s.relation, ARRAY[c.relname])
+						THEN format('NULL AS %1$I, NULL AS %1$I', c.relname) END), c.relname) END
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+			JOIN pg_class AS c ON c.oid = t.relation
+			JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attnum > 0 AND NOT a.attisdropped
+			JOIN pg_attribute AS b ON b.attrelid = t.relation AND b.attname = a.attname
+				AND b.attnum > 0 AND NOT b.attisdropped
+			CROSS JOIN LATERAL (SELECT format('%I.%I', c.relname, a.attname)) AS v (value)
+			LEFT JOIN LATERAL (
+				SELECT snowflake_migrate_internal.mapped_id(
+					snowflake_migrate_internal.relation(run_, 'map_' || min(f.referenced)), source_, v.value,
+					a.atttypid,
+					(SELECT format_type(y.base, y.base_typmod)
+					 FROM snowflake_migrate_internal.base_type(b.atttypid, b.atttypmod) AS y))
+				FROM snowflake_migrate_internal.plan_references AS f
+				WHERE f.run = run_ AND f.no = no_ AND f.name = a.attname AND f.name <> name_
+				HAVING bool_and(f.condition IS NULL AND f.path IS NULL AND NOT f.elements)
+			) AS m (value) ON true
+		WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+		GROUP BY t.relation, s.relation, c.relname);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.asked_of_target(bigint, int, int, name, text)
+	IS 'for snowflake_migrate.merge()''s own use: a condition as it is asked of what a row becomes';
+
 /*
  * What a query for the rows of one table of one source reads, after FROM: s is the source's row, m its entry in the map
  * (with_map), v what policies changed, rID the entry that a reference of the column leads to.
@@ -563,7 +630,8 @@ AS $$
 BEGIN
 	RETURN (
 		WITH ref AS (
-			SELECT r.id, r.condition, snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds,
+			SELECT r.id, r.name, r.condition,
+				snowflake_migrate_internal.condition_column(r.id, r.condition) AS holds,
 				r.path IS NULL AND NOT r.elements AS is_joined,
 				snowflake_migrate_internal.relation(run_, 'map_' || r.referenced) AS map,
 				snowflake_migrate_internal.id_of(format('s.%I', r.name), a.atttypid) AS value
@@ -590,9 +658,11 @@ BEGIN
 					'source_table', snowflake_migrate_internal.only(s.relation),
 					'named_rows', CASE WHEN EXISTS (SELECT FROM ref AS r WHERE r.condition IS NOT NULL)
 						THEN snowflake_migrate_internal.named_rows(s.relation, t.relation) END,
-					'conditions', (SELECT string_agg(format('(%s) IS TRUE AS %s', r.condition, r.holds), ', '
-													 ORDER BY r.id)
-								   FROM ref AS r WHERE r.condition IS NOT NULL),
+					'conditions', (
+						SELECT string_agg(snowflake_migrate_internal.asked_of_target(
+								run_, no_, source_, r.name, format('(%s) IS TRUE', r.condition)) || ' AS ' || r.holds,
+							', ' ORDER BY r.id)
+						FROM ref AS r WHERE r.condition IS NOT NULL),
 					'same_key', (SELECT string_agg(format('m.o%s = %s', k.n, k.value), ' AND ' ORDER BY k.n)
 								 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
 					/* Only a value for which the condition holds need be an id. */
