@@ -360,6 +360,21 @@ SELECT * FROM problems();
 SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'own > 0 AND row_number() OVER () < 3');
 SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'generate_series(1, 2) = 1');
 
+-- A new partition of a table that is referred to adds a constraint to the one that refers; it is no change of this one
+SELECT forget();
+CREATE TABLE t.days (id bigint DEFAULT snowflake_nextval(), at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE t.days_1 PARTITION OF t.days FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE TABLE t.notes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), day_id bigint, day date, FOREIGN KEY (day_id, day) REFERENCES t.days);
+CREATE TABLE a.days AS TABLE t.days; CREATE TABLE a.notes AS TABLE t.notes;
+INSERT INTO a.days VALUES (1, '2020-02-01'); INSERT INTO a.notes VALUES (1, 1, '2020-02-01');
+\o /dev/null
+CALL snowflake_migrate.merge('{a}', 't', node());
+\o
+CREATE TABLE t.days_2 PARTITION OF t.days FOR VALUES FROM ('2021-01-01') TO ('2022-01-01');
+SELECT * FROM snowflake_migrate.verify(last());
+ALTER TABLE t.notes DROP CONSTRAINT notes_day_id_day_fkey;
+SELECT problem, example FROM snowflake_migrate.verify(last());
+
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;

@@ -263,3 +263,19 @@ WHERE one.relid = 'b.one'::regclass AND three.relid = 'b.three'::regclass;
 TABLE found ORDER BY 1, 2;
 ROLLBACK;
 DROP SCHEMA b, net CASCADE;
+-- the part that a row of a table plays; measures of it; a kind beside a column that is called like a table, too
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.accounts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), max_account int, account_count int);
+CREATE TABLE net.order_items (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.transfers (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), from_account bigint, "toAccount" bigint, account_to bigint, at_accounts int);
+CREATE TABLE net.versions (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_type text, item_id bigint);
+CREATE TABLE net.uses (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_type text, item_id bigint);
+SELECT format('CREATE TABLE b.%I AS TABLE %s', relname, oid::regclass) FROM pg_class WHERE relnamespace = 'net'::regnamespace AND relkind = 'r' ORDER BY relname \gexec
+INSERT INTO b.accounts SELECT g, g, g FROM generate_series(1, 40) AS g;
+INSERT INTO b.order_items SELECT g FROM generate_series(1, 90) AS g;
+INSERT INTO b.transfers SELECT 5000 + g, g, 41 - g, g, g FROM generate_series(1, 40) AS g;
+INSERT INTO b.versions SELECT 5000 + g, CASE g % 2 WHEN 0 THEN 'Account' ELSE 'OrderItem' END, g FROM generate_series(1, 40) AS g;
+INSERT INTO b.uses SELECT 5000 + g, 'sword', 91 - g FROM generate_series(1, 40) AS g;
+SELECT relation, object, problem, advice FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' AND problem NOT LIKE 'may be null%' ORDER BY relation, object;
+DROP SCHEMA b, net CASCADE;

@@ -365,6 +365,7 @@ BEGIN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
 			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',
 			advice => 'Correct the errors, and check again.');
+		PERFORM snowflake_migrate_internal.check_conditions(run_, 'without maps') WHERE checked.can_read;
 	END IF;
 	IF checked.can_read THEN
 		PERFORM snowflake_migrate_internal.check_undeclared(run_);

@@ -38,10 +38,10 @@ COMMENT ON FUNCTION snowflake_migrate_internal.conditional_references(bigint)
 /*
  * Conditions of references from one table of a source, rows of conditional_references(), that overlap, that leave
  * values out, or that can't be evaluated.  All in one pass over the table: it may be on another server.  Where a
- * condition may read ids, what they become counts, which is known when there are maps (has_maps).
+ * condition may read ids, what these become counts; so rows are counted in another stage than 'before the maps': 'with
+ * maps', or by the ids of the source if there are none ('without maps').
  */
-CREATE FUNCTION snowflake_migrate_internal.check_conditions_of(run_ bigint, refs jsonb[], has_maps boolean)
-RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.check_conditions_of(run_ bigint, refs jsonb[], stage text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -57,7 +57,7 @@ DECLARE
 		ORDER BY c.n);
 	r record;
 BEGIN
-	IF has_maps AND asked = conditions THEN
+	IF stage <> 'before the maps' AND asked = conditions THEN
 		RETURN true;
 	END IF;
 	FOR r IN EXECUTE snowflake_migrate_internal.fill($query$
@@ -80,13 +80,14 @@ BEGIN
 		'named_rows', snowflake_migrate_internal.named_rows((refs[1] ->> 'source_relation')::regclass, relation),
 		'held', (
 			SELECT string_agg(format('%s AS "snowflake conditions %s"', c.condition, c.n), ', ')
-			FROM unnest(CASE WHEN has_maps THEN asked ELSE conditions END) WITH ORDINALITY AS c (condition, n)),
+			FROM unnest(CASE stage WHEN 'with maps' THEN asked ELSE conditions END)
+				WITH ORDINALITY AS c (condition, n)),
 		'values', (
 			SELECT string_agg(format('(%s, s."snowflake conditions %1$s", s.%I IS NOT NULL)', c.n, c.ref ->> 'name'),
 							  ', ')
 			FROM unnest(refs) WITH ORDINALITY AS c (ref, n))))
 	LOOP
-		EXIT WHEN NOT has_maps AND asked <> conditions;
+		EXIT WHEN stage = 'before the maps' AND asked <> conditions;
 		IF r.overlapping > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source, relation::text, r.name,
 				'more than one condition of a reference holds', r.overlapping, r.overlapping_example,
@@ -102,9 +103,12 @@ BEGIN
 	END LOOP;
 	RETURN true;
 EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
-	IF cardinality(refs) > 1 THEN
+	IF stage = 'without maps' THEN
+		/* It is in the report. */
+		RETURN false;
+	ELSIF cardinality(refs) > 1 THEN
 		/* Which of them it is. */
-		RETURN (SELECT bool_and(snowflake_migrate_internal.check_conditions_of(run_, ARRAY[c.ref], has_maps))
+		RETURN (SELECT bool_and(snowflake_migrate_internal.check_conditions_of(run_, ARRAY[c.ref], stage))
 				FROM unnest(refs) AS c (ref));
 	END IF;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source, relation::text, refs[1] ->> 'name',
@@ -114,14 +118,14 @@ EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
 	RETURN false;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions_of(bigint, jsonb[], boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions_of(bigint, jsonb[], text)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references from a table';
 
 /* The same for all tables of all sources; returns whether the maps can be made. */
-CREATE FUNCTION snowflake_migrate_internal.check_conditions(run_ bigint, has_maps boolean) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.check_conditions(run_ bigint, stage text) RETURNS boolean
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT coalesce(bool_and(snowflake_migrate_internal.check_conditions_of(run_, t.refs, has_maps)), true)
+	SELECT coalesce(bool_and(snowflake_migrate_internal.check_conditions_of(run_, t.refs, stage)), true)
 	FROM (
 		SELECT array_agg(to_jsonb(c) ORDER BY c.name) AS refs
 		FROM snowflake_migrate_internal.conditional_references(run_) AS c
@@ -129,7 +133,7 @@ AS $$
 		ORDER BY c.source, c.source_relation
 	) AS t
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
 
 /* Conditions on the rows that come: that can't be evaluated in a source, or in a table without a key. */
@@ -303,7 +307,7 @@ DECLARE
 	can_map CONSTANT boolean := snowflake_migrate_internal.check_only(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_foreign_keys(run_);
-	RETURN snowflake_migrate_internal.check_conditions(run_, has_maps => false) AND can_map;
+	RETURN snowflake_migrate_internal.check_conditions(run_, 'before the maps') AND can_map;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint)

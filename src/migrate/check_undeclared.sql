@@ -156,7 +156,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named(text, snowflake_migrate_int
  * one that its own table is called as a part of, datalist for a list of datalist_entry; and the only one
  * whose name ends so, ci_builds for build: of all, or of those with the first word of its own table, which alone count
  * for a whole name.  By a whole name, too, the only one that has a word more, parameter_data_type for parameter_type,
- * name_types for name.
+ * name_types for name; and one that stands in its singular behind a word for its part, accounts for from_account and
+ * account_from, unless that says that it is a measure, as in max_level.
  */
 CREATE FUNCTION snowflake_migrate_internal.named_by(
 	own regclass,
@@ -166,6 +167,9 @@ CREATE FUNCTION snowflake_migrate_internal.named_by(
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	IF NOT is_stem THEN
+		name := regexp_replace(name, '_(from|to|src|dst|source|target|key)$', '');
+	END IF;
 	/* A whole name ends with the last word of one that is known.  As a rule, it does not. */
 	IF NOT is_stem AND substring(name FROM '[^_]+$') <> ALL (known.endings) THEN
 		RETURN NULL;
@@ -228,6 +232,14 @@ BEGIN
 					 OR right(c.word, length(name) - length(n.beginning) + 1)
 							= '_' || substr(name, length(n.beginning) + 1)
 						AND length(c.word) > length(name) AND length(name) > length(n.beginning))
+		),
+		part_played AS (
+			SELECT c.relation FROM candidate AS c
+			WHERE NOT is_stem AND right(name, length(c.word) + 1) = '_' || c.word AND c.word !~ '[^s]s$'
+				AND snowflake_migrate_internal.stem(name) IS NULL
+				AND name !~ ('(^|_)(allow|avg|base|can|count|cur|current|display|has|is|label|last|max|min|need|needed'
+					'|next|no|num|per|prev|req|required|send|show|sort|sum|total|type|use|verify)_')
+			ORDER BY length(c.word) DESC, c.relation LIMIT 1
 		)
 		SELECT CASE
 			WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
@@ -238,6 +250,7 @@ BEGIN
 				(SELECT w.relation FROM whole AS w),
 				(SELECT s.relation FROM sole AS s),
 				(SELECT l.relation FROM longer AS l),
+				(SELECT p.relation FROM part_played AS p),
 				CASE WHEN is_stem AND name ~ '(^parent_|_parent$)' AND own = ANY (known.relations) AND EXISTS (
 					SELECT FROM own_name AS o
 					WHERE '_' || o.word LIKE E'%\\_' || regexp_replace(name, '(^parent_|_parent$)', ''))
@@ -885,6 +898,7 @@ DECLARE
 	read_whole int;			/* the table whose samples have the greatest ids of all rows */
 	kinds_no int;			/* the table that kinds is of */
 	kinds jsonb;
+	question snowflake_migrate_internal.question;
 	cols snowflake_migrate_internal.questioned_column[];
 BEGIN
 	known := snowflake_migrate_internal.vocabulary(run_);
@@ -913,7 +927,16 @@ BEGIN
 		namesake := snowflake_migrate_internal.named_by(col.relation, col.word, false, known);
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
 		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
-		IF referenced IS NOT NULL
+		IF col.kind_column IS NOT NULL AND kinds_no IS DISTINCT FROM col.no THEN
+			kinds_no := col.no;
+			kinds := (
+				SELECT snowflake_migrate_internal.kinds(run_, col.relation, array_agg(c.name), array_agg(c.kind_column))
+				FROM unnest(cols) AS c WHERE c.no = col.no AND c.kind_column IS NOT NULL);
+		END IF;
+		question := CASE WHEN col.kind_column IS NOT NULL
+			THEN snowflake_migrate_internal.find_kinds(col, kinds, known) END;
+		/* Where the kinds are tables, its own name says less: item_type may be an order's. */
+		IF referenced IS NOT NULL AND (question.referenced <@ '{?}') IS NOT FALSE
 			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations)) THEN
 			/* The first rows of a table may all lead to the first rows of another. */
 			is_short := false;
@@ -927,14 +950,7 @@ BEGIN
 			END IF;
 			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, is_short, known);
 		ELSIF col.kind_column IS NOT NULL THEN
-			IF kinds_no IS DISTINCT FROM col.no THEN
-				kinds_no := col.no;
-				kinds := (
-					SELECT snowflake_migrate_internal.kinds(
-						run_, col.relation, array_agg(c.name), array_agg(c.kind_column))
-					FROM unnest(cols) AS c WHERE c.no = col.no AND c.kind_column IS NOT NULL);
-			END IF;
-			RETURN NEXT snowflake_migrate_internal.find_kinds(col, kinds, known);
+			RETURN NEXT question;
 		ELSIF namesake = ANY (col.relations) THEN
 			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, false, known);
 		ELSE

@@ -1110,7 +1110,7 @@ BEGIN
 			WHERE t.run = run_;
 	END LOOP;
 	PERFORM snowflake_migrate_internal.find_low_keys(run_);
-	PERFORM snowflake_migrate_internal.check_conditions(run_, has_maps => true);
+	PERFORM snowflake_migrate_internal.check_conditions(run_, 'with maps');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.make_maps(bigint)

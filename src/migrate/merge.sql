@@ -334,6 +334,8 @@ AS $$
 		SELECT format('constraint %I %s', c.conname, pg_get_constraintdef(c.oid))
 		FROM pg_constraint AS c
 		WHERE c.conrelid = relation AND c.contype <> 'n'
+			/* A foreign key to a partitioned table has one for each partition, which may be new. */
+			AND NOT EXISTS (SELECT FROM pg_constraint AS p WHERE p.oid = c.conparentid AND p.conrelid = relation)
 		UNION ALL
 		SELECT format('column %I NOT NULL', a.attname)
 		FROM snowflake_migrate_internal.columns_of(relation) AS a
@@ -352,6 +354,7 @@ AS $$
 		SELECT DISTINCT format('triggers of constraint %I of %s %s', c.conname, c.conrelid::regclass, t.tgenabled)
 		FROM pg_trigger AS t JOIN pg_constraint AS c ON c.oid = t.tgconstraint
 		WHERE t.tgrelid = relation AND t.tgisinternal AND (c.conrelid = relation OR t.tgenabled <> 'O')
+			AND NOT EXISTS (SELECT FROM pg_constraint AS p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
 		ORDER BY 1)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.table_state(regclass)
