@@ -375,6 +375,36 @@ SELECT * FROM snowflake_migrate.verify(last());
 ALTER TABLE t.notes DROP CONSTRAINT notes_day_id_day_fkey;
 SELECT problem, example FROM snowflake_migrate.verify(last());
 
+--
+-- Rows that cannot be computed: check() names their table, and goes on with the others
+--
+SELECT forget();
+CREATE DOMAIN t.pos AS int CHECK (VALUE > 0); CREATE DOMAIN a.pos AS int;
+CREATE DOMAIN t.low AS bigint CHECK (VALUE < 1000000);
+CREATE TYPE t.place AS (name text, n t.pos); CREATE TYPE a.place AS (name text, n a.pos);
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n t.pos); CREATE TABLE a.p (id int PRIMARY KEY, n int);
+INSERT INTO a.p VALUES (1, 1);
+SELECT * FROM problems();
+UPDATE a.p SET n = -1;
+SELECT * FROM problems();
+CALL snowflake_migrate.merge('{a}', 't', node());
+UPDATE a.p SET n = 1;
+CREATE TABLE t.q (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), p_id t.low REFERENCES t.p); CREATE TABLE a.q AS SELECT 1 AS id, 1::bigint AS p_id;
+SELECT * FROM problems();
+ALTER TABLE t.q ALTER p_id TYPE bigint, ADD CHECK (p_id::int > 0);
+SELECT * FROM problems();
+ALTER TABLE t.q DROP CONSTRAINT q_p_id_check; CREATE UNIQUE INDEX ON t.q ((p_id::int));
+SELECT * FROM problems();
+DROP INDEX t.q_p_id_idx; ALTER TABLE t.q ADD n int, ADD part int GENERATED ALWAYS AS (100 / n) STORED; ALTER TABLE a.q ADD n int DEFAULT 0;
+SELECT * FROM problems();
+ALTER TABLE t.q DROP part, DROP n; ALTER TABLE a.q DROP n;
+ALTER TABLE t.q ADD at t.place, ADD ats t.place[]; ALTER TABLE a.q ADD at a.place DEFAULT ('x', 1), ADD ats a.place[];
+SELECT * FROM problems();
+UPDATE a.q SET at = ('x', -1);
+SELECT * FROM problems();
+UPDATE a.q SET at = NULL, ats = ARRAY[('x', -1)::a.place];
+SELECT * FROM problems();
+
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;

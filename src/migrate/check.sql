@@ -358,9 +358,10 @@ BEGIN
 		WHERE r.run = run_ AND cardinality(r.nodes) < cardinality(r.sources);
 	can_map := can_map AND NOT FOUND;
 	IF can_map THEN
-		PERFORM snowflake_migrate_internal.make_maps(run_);
-		PERFORM snowflake_migrate_internal.check_target(run_);
-		PERFORM snowflake_migrate_internal.take_samples(run_);
+		IF snowflake_migrate_internal.make_maps(run_) THEN
+			PERFORM snowflake_migrate_internal.check_target(run_);
+			PERFORM snowflake_migrate_internal.take_samples(run_);
+		END IF;
 	ELSE
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, NULL, NULL,
 			'clashes of rows and references to missing rows were not looked for, as the errors stand in the way',

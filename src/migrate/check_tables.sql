@@ -201,10 +201,10 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_kinds(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds tables that are not as most are';
 
 /*
- * The tables of a server that have children, as far as it can be asked: null where it is none of PostgreSQL, or where
- * the caller may not make foreign tables of it.
+ * The tables of a server that have children (parents), and those that have row security (secured), as far as it can be
+ * asked: null where it is none of PostgreSQL, or where the caller may not make foreign tables of it.
  */
-CREATE FUNCTION snowflake_migrate_internal.remote_parents(server_ oid) RETURNS text[]
+CREATE FUNCTION snowflake_migrate_internal.remote_tables(server_ oid, OUT parents text[], OUT secured text[])
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -214,50 +214,57 @@ DECLARE
 			JOIN pg_foreign_data_wrapper AS w ON w.oid = s.srvfdw
 			JOIN pg_proc AS p ON p.oid = w.fdwhandler AND p.proname = 'postgres_fdw_handler'
 		WHERE s.oid = server_);
-	parents text[];
 BEGIN
 	IF server IS NULL THEN
-		RETURN NULL;
+		RETURN;
 	END IF;
 	BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			CREATE FOREIGN TABLE pg_temp.snowflake_pg_inherits (inhparent oid)
 				SERVER {"server"} OPTIONS (schema_name 'pg_catalog', table_name 'pg_inherits');
-			CREATE FOREIGN TABLE pg_temp.snowflake_pg_class (oid oid, relname name, relnamespace oid, relkind "char")
+			CREATE FOREIGN TABLE pg_temp.snowflake_pg_class (
+				oid oid, relname name, relnamespace oid, relkind "char", relrowsecurity boolean)
 				SERVER {"server"} OPTIONS (schema_name 'pg_catalog', table_name 'pg_class');
 			CREATE FOREIGN TABLE pg_temp.snowflake_pg_namespace (oid oid, nspname name)
 				SERVER {"server"} OPTIONS (schema_name 'pg_catalog', table_name 'pg_namespace')
 		$query$, jsonb_build_object('server', server));
 	EXCEPTION WHEN insufficient_privilege THEN
-		RETURN NULL;
+		RETURN;
 	END;
 	EXECUTE $query$
-		SELECT coalesce(array_agg(DISTINCT format('%I.%I', n.nspname, c.relname)), '{}')
-		FROM pg_temp.snowflake_pg_inherits AS i
-			JOIN pg_temp.snowflake_pg_class AS c ON c.oid = i.inhparent
-			JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
-		WHERE c.relkind = 'r'
-	$query$ INTO parents;
+		SELECT
+			ARRAY(
+				SELECT DISTINCT format('%I.%I', n.nspname, c.relname)
+				FROM pg_temp.snowflake_pg_inherits AS i
+					JOIN pg_temp.snowflake_pg_class AS c ON c.oid = i.inhparent
+					JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
+				WHERE c.relkind = 'r'),
+			ARRAY(
+				SELECT format('%I.%I', n.nspname, c.relname)
+				FROM pg_temp.snowflake_pg_class AS c
+					JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
+				WHERE c.relrowsecurity)
+	$query$ INTO parents, secured;
 	DROP FOREIGN TABLE pg_temp.snowflake_pg_inherits, pg_temp.snowflake_pg_class, pg_temp.snowflake_pg_namespace;
-	RETURN parents;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.remote_parents(oid)
-	IS 'for snowflake_migrate.merge()''s own use: the tables of a server that have children';
+COMMENT ON FUNCTION snowflake_migrate_internal.remote_tables(oid)
+	IS 'for snowflake_migrate.merge()''s own use: the tables of a server of which more, or less, could come';
 
 /*
- * Foreign tables whose rows are not theirs alone: what a foreign data wrapper reads from the other server has no ONLY,
- * so that the rows of the table's children come with its own.  Where the server can't be asked, the target tells
- * whether a table has children, and a view with ONLY is taken for what is called otherwise there.
+ * Foreign tables whose rows are not theirs alone, or may not be all: what a foreign data wrapper reads from the other
+ * server has no ONLY, so that the rows of the table's children come with its own, and row security there leaves rows
+ * out without a word.  Where the server can't be asked, the target tells whether a table has children, and a view with
+ * ONLY is taken for what is called otherwise there.  Returns whether there are no parents.
  */
-CREATE FUNCTION snowflake_migrate_internal.check_foreign_parents(run_ bigint) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.check_foreign_tables(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	parent record;
+	far record;
 	are_none boolean := true;
 BEGIN
-	FOR parent IN
+	FOR far IN
 		WITH foreign_table AS MATERIALIZED (
 			SELECT s.source, s.relation, t.relation AS foreign_relation, f.ftserver, c.relname,
 				o.table_name AS table_option, coalesce(o.schema_name, n.nspname) AS remote_schema,
@@ -274,32 +281,52 @@ BEGIN
 				) AS o (schema_name, table_name)
 		),
 		server AS MATERIALIZED (
-			SELECT d.ftserver, snowflake_migrate_internal.remote_parents(d.ftserver) AS parents
+			SELECT d.ftserver, o.srvname, r.parents, r.secured,
+				EXISTS (
+					SELECT FROM pg_options_to_table(o.srvoptions) AS p
+					WHERE p.option_name = 'options' AND p.option_value ~ 'row_security *= *(off|false|0|no)'
+				) AS is_complete
 			FROM (SELECT DISTINCT t.ftserver FROM foreign_table AS t) AS d
+				JOIN pg_foreign_server AS o ON o.oid = d.ftserver
+				CROSS JOIN LATERAL snowflake_migrate_internal.remote_tables(d.ftserver) AS r
 		)
-		SELECT t.*
-		FROM foreign_table AS t JOIN server AS s USING (ftserver)
-		WHERE CASE WHEN s.parents IS NOT NULL THEN format('%I.%I', t.remote_schema, t.remote_name) = ANY (s.parents)
-			ELSE t.remote_name = t.relname AND EXISTS (
-				SELECT FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND c.relkind = 'r'
-				WHERE i.inhparent = t.relation) END
+		SELECT t.*, k.*, s.srvname
+		FROM foreign_table AS t
+			JOIN server AS s USING (ftserver)
+			CROSS JOIN LATERAL (SELECT format('%I.%I', t.remote_schema, t.remote_name)) AS n (name)
+			CROSS JOIN LATERAL (
+				SELECT CASE WHEN s.parents IS NOT NULL THEN n.name = ANY (s.parents)
+						ELSE t.remote_name = t.relname AND EXISTS (
+							SELECT FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND c.relkind = 'r'
+							WHERE i.inhparent = t.relation) END,
+					n.name = ANY (s.secured) AND NOT s.is_complete
+			) AS k (is_parent, is_secured)
+		WHERE k.is_parent OR k.is_secured
 	LOOP
+		IF far.is_secured THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', far.source, far.relation::text, NULL,
+				format('foreign table %s is of a table with row security: rows that the role there may not see would '
+						   'be missing, without a word', far.foreign_relation),
+				advice => format('Let it be an error there: ALTER SERVER %I OPTIONS (ADD options %L);',
+								 far.srvname, '-c row_security=off'));
+		END IF;
+		CONTINUE WHEN NOT far.is_parent;
 		are_none := false;
-		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', parent.source, parent.relation::text, NULL,
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', far.source, far.relation::text, NULL,
 			format('foreign table %s is of a table that has children: their rows come with its own',
-				   parent.foreign_relation),
+				   far.foreign_relation),
 			advice => format(E'On the source''s server: CREATE VIEW %I.%I AS SELECT * FROM ONLY %I.%I;\n'
 								 'Here: ALTER FOREIGN TABLE %s OPTIONS (%s table_name %L);',
-							 parent.remote_schema, parent.remote_name || '_only',
-							 parent.remote_schema, parent.remote_name, parent.foreign_relation,
-							 CASE WHEN parent.table_option IS NULL THEN 'ADD' ELSE 'SET' END,
-							 parent.remote_name || '_only'));
+							 far.remote_schema, far.remote_name || '_only',
+							 far.remote_schema, far.remote_name, far.foreign_relation,
+							 CASE WHEN far.table_option IS NULL THEN 'ADD' ELSE 'SET' END,
+							 far.remote_name || '_only'));
 	END LOOP;
 	RETURN are_none;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_parents(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: finds foreign tables whose rows are not theirs alone';
+COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_tables(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds foreign tables of which more, or less, could come';
 
 CREATE FUNCTION snowflake_migrate_internal.check_tables(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -308,7 +335,7 @@ DECLARE
 	schemas CONSTANT boolean := snowflake_migrate_internal.check_usage(run_);
 	targets CONSTANT boolean := snowflake_migrate_internal.check_target_access(run_);
 	sources CONSTANT boolean := snowflake_migrate_internal.check_source_access(run_);
-	parents CONSTANT boolean := snowflake_migrate_internal.check_foreign_parents(run_);
+	parents CONSTANT boolean := snowflake_migrate_internal.check_foreign_tables(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_not_merged(run_);
 	PERFORM snowflake_migrate_internal.check_not_merged_into(run_);

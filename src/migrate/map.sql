@@ -329,8 +329,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int, text)
 
 /*
  * The constraints of one table that rows as they become may violate: CHECKs, exclusion constraints, partitions that
- * are missing.  violated is a condition on such a row.  In an exclusion constraint, a row does not clash with the one
- * of the target that has its key: it is that row, or takes its place.
+ * are missing.  violated is a condition on such a row; one without a problem only computes what could fail: generated
+ * columns, and what becomes of composite types and arrays.  In an exclusion constraint, a row does not clash with the
+ * one of the target that has its key: it is that row, or takes its place.
  */
 CREATE FUNCTION snowflake_migrate_internal.violations(
 	run_ bigint,
@@ -382,7 +383,14 @@ BEGIN
 		'no partition takes the rows', 'Create the partitions that are missing, or a default one.'
 	FROM pg_class AS c LEFT JOIN pg_partition_tree(c.oid) AS l ON l.isleaf AND l.relid <> c.oid
 	WHERE c.oid = relation AND c.relkind = 'p'
-	GROUP BY c.oid;
+	GROUP BY c.oid
+	UNION ALL
+	SELECT NULL, format('num_nulls(%s) < 0', string_agg(quote_ident(a.attname), ', ')), NULL, NULL
+	FROM snowflake_migrate_internal.columns_of(relation) AS a
+		JOIN pg_type AS y ON y.oid = a.atttypid
+		LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A'
+	WHERE a.attgenerated <> '' OR y.typtype = 'c' OR e.typtype IN ('c', 'd')
+	HAVING count(*) > 0;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.violations(bigint, int)
@@ -1076,15 +1084,42 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.create_maps(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a run';
 
-/* Makes all maps of a run in its schema, and adds to its report what stands in the way. */
-CREATE FUNCTION snowflake_migrate_internal.make_maps(run_ bigint) RETURNS void
+/* Fills the maps of the tables of one step, and resolves what clashes. */
+CREATE FUNCTION snowflake_migrate_internal.make_maps_of(run_ bigint, step int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
-	step int;
 	table_no int;
+BEGIN
+	FOR table_no IN SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.map_step = step AND t.kind <> 'none' ORDER BY t.kind = 'key', t.no
+	LOOP
+		PERFORM snowflake_migrate_internal.fill_map(run_, table_no);
+	END LOOP;
+	PERFORM snowflake_migrate_internal.resolve_step(run_, step);
+	PERFORM snowflake_migrate_internal.tell_tables(
+			run_, 'mapped', count(*) FILTER (WHERE t.map_step <= step), count(*))
+		FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.make_maps_of(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: makes the maps of one step';
+
+/*
+ * Makes all maps of a run in its schema, and adds to its report what stands in the way.  Returns whether they are
+ * complete: they are not where values of rows as they become can't be computed, as the report says then.
+ */
+CREATE FUNCTION snowflake_migrate_internal.make_maps(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	steps CONSTANT int[] := ARRAY(
+		SELECT DISTINCT t.map_step FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ ORDER BY 1);
+	step int;
+	has_failed boolean := false;
 BEGIN
 	PERFORM snowflake_migrate_internal.allow_memory();
 	PERFORM snowflake_migrate_internal.create_maps(run_);
@@ -1095,22 +1130,33 @@ BEGIN
 	PERFORM snowflake_migrate_internal.number_source(run_, n)
 		FROM (SELECT generate_subscripts(r.sources, 1) FROM snowflake_migrate.runs AS r WHERE r.run = run_) AS s (n);
 
-	FOR step IN
-		SELECT DISTINCT t.map_step FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ ORDER BY 1
-	LOOP
-		FOR table_no IN SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
-			WHERE t.run = run_ AND t.map_step = step AND t.kind <> 'none' ORDER BY t.kind = 'key', t.no
-		LOOP
-			PERFORM snowflake_migrate_internal.fill_map(run_, table_no);
+	BEGIN
+		FOREACH step IN ARRAY steps LOOP
+			PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
 		END LOOP;
-		PERFORM snowflake_migrate_internal.resolve_step(run_, step);
-		PERFORM snowflake_migrate_internal.tell_tables(
-				run_, 'mapped', count(*) FILTER (WHERE t.map_step <= step), count(*))
-			FROM snowflake_migrate_internal.plan_tables AS t
-			WHERE t.run = run_;
-	END LOOP;
+	EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+		has_failed := true;
+	END;
+	IF has_failed THEN
+		/* Once more, step by step: which tables it is. */
+		FOREACH step IN ARRAY steps LOOP
+			BEGIN
+				PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
+			EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+				PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL,
+						string_agg(t.relation::text, ', ' ORDER BY t.no), NULL,
+						'rows as they become cannot be computed: ' || SQLERRM,
+						advice => 'Change these rows in the source, put a view in its place, or change the target''s '
+							'column, domain or constraint. New ids have up to 19 digits.')
+					FROM snowflake_migrate_internal.plan_tables AS t
+					WHERE t.run = run_ AND t.map_step = step;
+				RETURN false;
+			END;
+		END LOOP;
+	END IF;
 	PERFORM snowflake_migrate_internal.find_low_keys(run_);
 	PERFORM snowflake_migrate_internal.check_conditions(run_, 'with maps');
+	RETURN true;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.make_maps(bigint)

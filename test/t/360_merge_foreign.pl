@@ -93,6 +93,27 @@ $server->safe_psql('game', q{CREATE TABLE zoo.dragons (PRIMARY KEY (id)) INHERIT
 like($server->safe_psql('game', 'SET ROLE guest; ' . sprintf $parents, 'old'), qr/foreign table old\."Pets" is of a table/, 'unless the target has children, too');
 $server->safe_psql('game', 'DROP SCHEMA zoo, old, view_of_old CASCADE');
 
+# Rows that the role there may not see.
+$server->safe_psql('realm', q{
+	CREATE ROLE reader LOGIN; CREATE TABLE posts (id bigserial PRIMARY KEY, body text);
+	INSERT INTO posts (body) SELECT 'post ' || n FROM generate_series(1, 10) AS n;
+	ALTER TABLE posts ENABLE ROW LEVEL SECURITY; CREATE POLICY first ON posts USING (id < 5); GRANT SELECT ON posts TO reader});
+$server->safe_psql('game', sprintf q{
+	CREATE SCHEMA forum; CREATE SCHEMA old_forum; CREATE TABLE forum.posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), body text);
+	CREATE SERVER old_forum FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'realm');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER old_forum OPTIONS (user 'reader', password_required 'false');
+	IMPORT FOREIGN SCHEMA public LIMIT TO (posts) FROM SERVER old_forum INTO old_forum}, $server->host, $server->port);
+my $forum = q{SELECT severity, problem, advice FROM snowflake_migrate.check('{old_forum}', 'forum') WHERE severity <> 'info'};
+
+like($found = $server->safe_psql('game', $forum), qr/^warning\|foreign table old_forum.posts is of a table with row security: rows .* would be missing, without a word\|/, 'row security there is warned of');
+$server->safe_psql('game', $found =~ /(ALTER SERVER .*;)/);
+(undef, undef, $err) = $server->psql('game', $forum);
+like($err, qr/query would be affected by row-level security policy for table "posts"/, 'as advised, it is an error');
+$server->safe_psql('realm', 'ALTER ROLE reader BYPASSRLS');
+is($server->safe_psql('game', $forum), '', 'unless the role sees all rows');
+$server->safe_psql('game', q{SET client_min_messages = warning; DROP SCHEMA forum, old_forum CASCADE; DROP SERVER old_forum CASCADE});
+$server->safe_psql('realm', 'DROP TABLE posts');
+
 # Large objects stay where they are, and a number of one is that of another here.
 $server->safe_psql($_, 'CREATE EXTENSION lo') foreach qw(game realm);
 $server->safe_psql('game', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), picture oid, sketch lo)');
