@@ -1120,6 +1120,7 @@ DECLARE
 		SELECT DISTINCT t.map_step FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ ORDER BY 1);
 	step int;
 	has_failed boolean := false;
+	hint text;
 BEGIN
 	PERFORM snowflake_migrate_internal.allow_memory();
 	PERFORM snowflake_migrate_internal.create_maps(run_);
@@ -1143,6 +1144,11 @@ BEGIN
 			BEGIN
 				PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
 			EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+				GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+				IF hint <> '' THEN
+					/* It tells what to do. */
+					RAISE;
+				END IF;
 				PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL,
 						string_agg(t.relation::text, ', ' ORDER BY t.no), NULL,
 						'rows as they become cannot be computed: ' || SQLERRM,
