@@ -184,8 +184,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_fall_short(bigint, int, na
 
 /*
  * For each column, or path in its documents, with a sample: how many ids it has (total), whether there are texts beside
- * them that are none, and the tables (relations) of whose keys at least nine in ten are, with how many (hits), the
- * smallest table first.
+ * them that are none, and the tables (relations) of whose keys at least nine in ten are, with how many (hits): those
+ * with the most first, and of these the smallest.
  */
 CREATE FUNCTION snowflake_migrate_internal.value_matches(
 	run_ bigint,
@@ -205,8 +205,8 @@ BEGIN
 	END IF;
 	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT c.no, c.name, nullif(c.path, ''), c.total, c.has_others,
-			coalesce(array_agg(t.relation ORDER BY k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}'),
-			coalesce(array_agg(h.hits ORDER BY k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}')
+			coalesce(array_agg(t.relation ORDER BY h.hits DESC, k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}'),
+			coalesce(array_agg(h.hits ORDER BY h.hits DESC, k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}')
 		FROM (
 				SELECT s.no, s.name, coalesce(s.path, ''), count(s.value), count(*) > count(s.value)
 				FROM {sample} AS s
