@@ -205,8 +205,10 @@ BEGIN
 	END IF;
 	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT c.no, c.name, nullif(c.path, ''), c.total, c.has_others,
-			coalesce(array_agg(t.relation ORDER BY h.hits DESC, k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}'),
-			coalesce(array_agg(h.hits ORDER BY h.hits DESC, k.reltuples, h.parent) FILTER (WHERE k.oid IS NOT NULL), '{}')
+			coalesce(array_agg(t.relation ORDER BY h.hits DESC, k.reltuples, h.parent)
+						FILTER (WHERE k.oid IS NOT NULL), '{}'),
+			coalesce(array_agg(h.hits ORDER BY h.hits DESC, k.reltuples, h.parent)
+						FILTER (WHERE k.oid IS NOT NULL), '{}')
 		FROM (
 				SELECT s.no, s.name, coalesce(s.path, ''), count(s.value), count(*) > count(s.value)
 				FROM {sample} AS s
