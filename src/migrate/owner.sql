@@ -247,6 +247,22 @@ COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted_type(oid)
 	IS 'for snowflake_migrate.merge()''s own use: whether a superuser answers for a type';
 
 /*
+ * Whether a row that is seen was written by this transaction, or by a subtransaction of it, by its xmin: of another
+ * transaction, only what it has committed is seen.
+ */
+CREATE FUNCTION snowflake_migrate_internal.is_own_write(xmin xid) RETURNS boolean
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	/* A subtransaction has a greater number; a lesser one would be of another 2^32. */
+	SELECT CASE WHEN x.id >= c.id THEN pg_xact_status((c.epoch + x.id)::text::xid8) = 'in progress' ELSE false END
+	FROM (SELECT xmin::text::bigint) AS x (id),
+		(SELECT n % 4294967296, n - n % 4294967296
+		 FROM (SELECT pg_current_xact_id()::text::bigint) AS f (n)) AS c (id, epoch)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_own_write(xid)
+	IS 'for snowflake_migrate.merge()''s own use: whether this transaction has written a row';
+
+/*
  * What in the schema of a run is not as make_maps() made it in this transaction, or null: whoever owns it could have
  * added what others would run when they read it.
  */
@@ -272,7 +288,8 @@ AS $$
 	WHERE c.relkind IN ('r', 'p') AND NOT EXISTS (
 			SELECT FROM pg_depend AS d
 			WHERE d.classid = 'pg_type'::regclass AND d.objid = c.reltype AND d.deptype = 'i'
-				AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.xmin = pg_current_xact_id()::xid)
+				AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
+				AND snowflake_migrate_internal.is_own_write(d.xmin))
 	UNION ALL
 	SELECT pg_describe_object('pg_class'::regclass, c.oid, 0)
 	FROM made AS c
