@@ -214,6 +214,8 @@ DECLARE
 			JOIN pg_foreign_data_wrapper AS w ON w.oid = s.srvfdw
 			JOIN pg_proc AS p ON p.oid = w.fdwhandler AND p.proname = 'postgres_fdw_handler'
 		WHERE s.oid = server_);
+	with_children text[];
+	with_security text[];
 BEGIN
 	IF server IS NULL THEN
 		RETURN;
@@ -244,7 +246,9 @@ BEGIN
 				FROM pg_temp.snowflake_pg_class AS c
 					JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
 				WHERE c.relrowsecurity)
-	$query$ INTO parents, secured;
+	$query$ INTO with_children, with_security;
+	parents := with_children;
+	secured := with_security;
 	DROP FOREIGN TABLE pg_temp.snowflake_pg_inherits, pg_temp.snowflake_pg_class, pg_temp.snowflake_pg_namespace;
 END
 $$;

@@ -623,7 +623,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	source record;
-	kinds jsonb := '[]';
+	kinds jsonb := jsonb '[]';
 BEGIN
 	FOR source IN
 		SELECT string_agg(snowflake_migrate_internal.fill($query$
@@ -652,8 +652,10 @@ BEGIN
 			SELECT $1 || coalesce(jsonb_agg(jsonb_build_array(k.name, k.kind)), '[]')
 			FROM (
 				SELECT p.name, p.kind, row_number() OVER (PARTITION BY p.name ORDER BY p.kind) AS n
-				FROM {source} AS s CROSS JOIN LATERAL ({pairs}) AS p (name, kind)
-				GROUP BY p.name, p.kind
+				FROM (
+					SELECT DISTINCT q.name, q.kind
+					FROM {source} AS s CROSS JOIN LATERAL ({pairs}) AS q (name, kind)
+				) AS p
 			) AS k
 			WHERE k.n <= 10
 		$query$, jsonb_build_object('source', source.relation, 'pairs', source.pairs)) INTO kinds USING kinds;
