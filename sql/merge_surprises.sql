@@ -296,6 +296,8 @@ CREATE TABLE a.kinds (id int PRIMARY KEY, name text); CREATE TABLE a.players (id
 CREATE TABLE a.notes (id int PRIMARY KEY, kind_id int, object_id int, own int);
 INSERT INTO t.kinds VALUES (1, 'player'), (2, 'guild'); INSERT INTO a.kinds VALUES (1, 'guild'), (2, 'player');
 INSERT INTO a.players VALUES (1), (2); INSERT INTO a.guilds VALUES (1), (2); INSERT INTO a.notes VALUES (1, 1, 1, 1), (2, 2, 1, 2), (3, NULL, NULL, 2);
+-- a reference beside it, to rows that get new ids, that no condition reads
+ALTER TABLE t.notes ADD author_id bigint REFERENCES t.players; ALTER TABLE a.notes ADD author_id int; UPDATE a.notes SET author_id = 1;
 SELECT snowflake_migrate.declare_table('t.kinds', 'match', '{name}');
 SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.players', '(SELECT k.name FROM t.kinds AS k WHERE k.id = kind_id) = $$player$$');
 SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.guilds', 'notes.kind_id = 2');

@@ -407,20 +407,17 @@ BEGIN
 		'origin', snowflake_migrate_internal.rows_origin(run_, no_, source_, plan.kind <> 'none'),
 		'comes', CASE plan.kind WHEN 'none' THEN 'true' ELSE 'm.action IN (''c'', ''r'')' END,
 		'row', snowflake_migrate_internal.row_text(plan.key),
-		'copied', (
-			SELECT coalesce(string_agg(format(
-				'coalesce(r%1$s.action IN (''c'', ''r'') AND r%1$s.n1 <> r%1$s.o1, false)', f.id), ' OR '), 'false')
-			FROM snowflake_migrate_internal.plan_references AS f
-			WHERE f.run = run_ AND f.no = no_ AND f.condition IS NULL AND f.path IS NULL AND NOT f.elements
-				AND snowflake_migrate_internal.has_columns(plan.source_relation, ARRAY[f.name])),
 		'values', (
-			SELECT string_agg(format('(%L, ARRAY[%s], ARRAY[%s], ARRAY[%s])', x.name, x.holds, x.was, x.becomes), ', ')
+			SELECT string_agg(format('(%L, ARRAY[%s], ARRAY[%s], ARRAY[%s], ARRAY[%s])',
+									 x.name, x.holds, x.was, x.shared, x.becomes), ', ')
 			FROM (
 				SELECT f.name,
 					string_agg('s.' || snowflake_migrate_internal.condition_column(f.id, f.condition), ', '
 							   ORDER BY f.id),
 					string_agg(format('(SELECT (%s) IS TRUE FROM (SELECT %s) AS %I)', f.condition, w.was, plan.relname),
 							   ', ' ORDER BY f.id),
+					string_agg(format('(SELECT (%s) IS TRUE FROM (SELECT %s) AS %I)', f.condition, w.shared,
+									  plan.relname), ', ' ORDER BY f.id),
 					string_agg(format('(SELECT (%s) IS TRUE FROM (%s) AS %I)', f.condition,
 									  snowflake_migrate_internal.with_generated(plan.relation, 'SELECT ' || l.becomes),
 									  plan.relname), ', ' ORDER BY f.id)
@@ -434,15 +431,30 @@ BEGIN
 									run_, no_, source_, c.name, c.given, c.type) END, c.name), ', ')
 						FROM snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
 					) AS l (becomes)
-					CROSS JOIN (
-						SELECT string_agg(format('s.%I', a.attname), ', ')
+					CROSS JOIN LATERAL (
+						SELECT string_agg(format('s.%I', a.attname), ', '),
+							/* Shared rows alone have the ids of the target. */
+							string_agg(format(CASE WHEN k.id IS NULL THEN 's.%3$I'
+								ELSE 'CASE WHEN r%1$s.action NOT IN (''c'', ''r'') THEN CAST(r%1$s.n1 AS %2$s) '
+									'ELSE CAST(s.%3$I AS %2$s) END AS %3$I' END, k.id, k.type, a.attname), ', ')
 						FROM snowflake_migrate_internal.columns_of(plan.source_relation) AS a
+							LEFT JOIN LATERAL (
+								SELECT min(g.id),
+									(SELECT format_type(y.base, y.base_typmod)
+									 FROM snowflake_migrate_internal.columns_of(plan.relation) AS b
+										CROSS JOIN LATERAL
+											snowflake_migrate_internal.base_type(b.atttypid, b.atttypmod) AS y
+									 WHERE b.attname = a.attname)
+								FROM snowflake_migrate_internal.plan_references AS g
+								WHERE g.run = run_ AND g.no = no_ AND g.name = a.attname AND g.name <> f.name
+								HAVING bool_and(g.condition IS NULL AND g.path IS NULL AND NOT g.elements)
+							) AS k (id, type) ON true
 						WHERE snowflake_migrate_internal.has_columns(plan.relation, ARRAY[a.attname])
-					) AS w (was)
+					) AS w (was, shared)
 				WHERE f.run = run_ AND f.no = no_ AND f.condition IS NOT NULL
 					AND snowflake_migrate_internal.has_columns(plan.source_relation, ARRAY[f.name])
 				GROUP BY f.name
-			) AS x (name, holds, was, becomes)));
+			) AS x (name, holds, was, shared, becomes)));
 	IF names ->> 'values' IS NULL THEN
 		RETURN;
 	END IF;
@@ -450,10 +462,9 @@ BEGIN
 		SELECT x.name, count(*) FILTER (WHERE x.is_wrong) AS wrong, min(x.example) FILTER (WHERE x.is_wrong) AS example,
 			count(*) AS differing, min(x.example) AS differing_example
 		FROM (
-			SELECT v.name, v.holds <> v.becomes OR v.holds <> v.was AND k.is_copied, v.holds <> v.was, {row}
+			SELECT v.name, v.holds <> v.becomes OR v.holds <> v.shared, v.holds <> v.was, {row}
 			FROM {origin}
-				CROSS JOIN LATERAL (SELECT {copied}) AS k (is_copied)
-				CROSS JOIN LATERAL (VALUES {values}) AS v (name, holds, was, becomes)
+				CROSS JOIN LATERAL (VALUES {values}) AS v (name, holds, was, shared, becomes)
 			WHERE {comes}
 		) AS x (name, is_wrong, differs, example)
 		WHERE x.is_wrong OR x.differs
