@@ -296,6 +296,9 @@ CREATE TABLE a.kinds (id int PRIMARY KEY, name text); CREATE TABLE a.players (id
 CREATE TABLE a.notes (id int PRIMARY KEY, kind_id int, object_id int, own int);
 INSERT INTO t.kinds VALUES (1, 'player'), (2, 'guild'); INSERT INTO a.kinds VALUES (1, 'guild'), (2, 'player');
 INSERT INTO a.players VALUES (1), (2); INSERT INTO a.guilds VALUES (1), (2); INSERT INTO a.notes VALUES (1, 1, 1, 1), (2, 2, 1, 2), (3, NULL, NULL, 2);
+-- a policy that changes a column
+ALTER TABLE t.notes ADD name text CONSTRAINT notes_name_key UNIQUE; ALTER TABLE a.notes ADD name text DEFAULT 'note'; UPDATE a.notes SET name = 'note' WHERE id < 3;
+SELECT snowflake_migrate.declare_policy('t.notes', 'notes_name_key', 'suffix');
 -- a reference beside it, to rows that get new ids, that no condition reads
 ALTER TABLE t.notes ADD author_id bigint REFERENCES t.players; ALTER TABLE a.notes ADD author_id int; UPDATE a.notes SET author_id = 1;
 SELECT snowflake_migrate.declare_table('t.kinds', 'match', '{name}');

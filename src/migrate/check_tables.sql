@@ -202,7 +202,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_kinds(bigint)
 
 /*
  * The tables of a server that have children (parents), and those that have row security (secured), as far as it can be
- * asked: null where it is none of PostgreSQL, or where the caller may not make foreign tables of it.
+ * asked: null where it is none of PostgreSQL, or the caller may not make foreign tables of it, nor read them.
  */
 CREATE FUNCTION snowflake_migrate_internal.remote_tables(server_ oid, OUT parents text[], OUT secured text[])
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -230,23 +230,24 @@ BEGIN
 			CREATE FOREIGN TABLE pg_temp.snowflake_pg_namespace (oid oid, nspname name)
 				SERVER {"server"} OPTIONS (schema_name 'pg_catalog', table_name 'pg_namespace')
 		$query$, jsonb_build_object('server', server));
-	EXCEPTION WHEN insufficient_privilege THEN
+		EXECUTE $query$
+			SELECT
+				ARRAY(
+					SELECT DISTINCT format('%I.%I', n.nspname, c.relname)
+					FROM pg_temp.snowflake_pg_inherits AS i
+						JOIN pg_temp.snowflake_pg_class AS c ON c.oid = i.inhparent
+						JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
+					WHERE c.relkind = 'r'),
+				ARRAY(
+					SELECT format('%I.%I', n.nspname, c.relname)
+					FROM pg_temp.snowflake_pg_class AS c
+						JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
+					WHERE c.relrowsecurity)
+		$query$ INTO with_children, with_security;
+	/* Who reads its tables may be another, whose views they are in: then who merges may have no user mapping. */
+	EXCEPTION WHEN others THEN
 		RETURN;
 	END;
-	EXECUTE $query$
-		SELECT
-			ARRAY(
-				SELECT DISTINCT format('%I.%I', n.nspname, c.relname)
-				FROM pg_temp.snowflake_pg_inherits AS i
-					JOIN pg_temp.snowflake_pg_class AS c ON c.oid = i.inhparent
-					JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
-				WHERE c.relkind = 'r'),
-			ARRAY(
-				SELECT format('%I.%I', n.nspname, c.relname)
-				FROM pg_temp.snowflake_pg_class AS c
-					JOIN pg_temp.snowflake_pg_namespace AS n ON n.oid = c.relnamespace
-				WHERE c.relrowsecurity)
-	$query$ INTO with_children, with_security;
 	parents := with_children;
 	secured := with_security;
 	DROP FOREIGN TABLE pg_temp.snowflake_pg_inherits, pg_temp.snowflake_pg_class, pg_temp.snowflake_pg_namespace;

@@ -462,9 +462,9 @@ BEGIN
 		SELECT x.name, count(*) FILTER (WHERE x.is_wrong) AS wrong, min(x.example) FILTER (WHERE x.is_wrong) AS example,
 			count(*) AS differing, min(x.example) AS differing_example
 		FROM (
-			SELECT v.name, v.holds <> v.becomes OR v.holds <> v.shared, v.holds <> v.was, {row}
+			SELECT w.name, w.holds <> w.becomes OR w.holds <> w.shared, w.holds <> w.was, {row}
 			FROM {origin}
-				CROSS JOIN LATERAL (VALUES {values}) AS v (name, holds, was, shared, becomes)
+				CROSS JOIN LATERAL (VALUES {values}) AS w (name, holds, was, shared, becomes)
 			WHERE {comes}
 		) AS x (name, is_wrong, differs, example)
 		WHERE x.is_wrong OR x.differs

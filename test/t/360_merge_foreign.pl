@@ -93,6 +93,19 @@ $server->safe_psql('game', q{CREATE TABLE zoo.dragons (PRIMARY KEY (id)) INHERIT
 like($server->safe_psql('game', 'SET ROLE guest; ' . sprintf $parents, 'old'), qr/foreign table old\."Pets" is of a table/, 'unless the target has children, too');
 $server->safe_psql('game', 'DROP SCHEMA zoo, old, view_of_old CASCADE');
 
+# Views of another role, who alone has a user mapping: the server can't be asked, and the merge goes on.
+$server->safe_psql('realm', q{CREATE TABLE pets (id bigserial PRIMARY KEY, name text); INSERT INTO pets (name) VALUES ('cat')});
+$server->safe_psql('game', sprintf q{
+	CREATE ROLE keeper SUPERUSER; CREATE SCHEMA zoo; CREATE SCHEMA old; CREATE SCHEMA view_of_old;
+	CREATE TABLE zoo.pets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE SERVER keepers FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'realm');
+	CREATE USER MAPPING FOR keeper SERVER keepers OPTIONS (user '%s');
+	SET ROLE keeper; IMPORT FOREIGN SCHEMA public LIMIT TO (pets) FROM SERVER keepers INTO old;
+	CREATE VIEW view_of_old.pets AS TABLE old.pets}, $server->host, $server->port, $server->value('current_user'));
+is($server->safe_psql('game', sprintf $parents, 'view_of_old'), '', 'views of who alone has a user mapping can be read');
+$server->safe_psql('game', 'SET client_min_messages = warning; DROP SCHEMA zoo, old, view_of_old CASCADE; DROP SERVER keepers CASCADE; DROP ROLE keeper');
+$server->safe_psql('realm', 'DROP TABLE pets');
+
 # Rows that the role there may not see.
 $server->safe_psql('realm', q{
 	CREATE ROLE reader LOGIN; CREATE TABLE posts (id bigserial PRIMARY KEY, body text);
