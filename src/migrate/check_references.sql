@@ -55,9 +55,10 @@ DECLARE
 														  (c.ref ->> 'name')::name, c.ref ->> 'conditions')
 		FROM unnest(refs) WITH ORDINALITY AS c (ref, n)
 		ORDER BY c.n);
+	may_read_ids CONSTANT boolean := asked <> conditions;
 	r record;
 BEGIN
-	IF stage <> 'before the maps' AND asked = conditions THEN
+	IF stage <> 'before the maps' AND NOT may_read_ids THEN
 		RETURN true;
 	END IF;
 	FOR r IN EXECUTE snowflake_migrate_internal.fill($query$
@@ -87,7 +88,7 @@ BEGIN
 							  ', ')
 			FROM unnest(refs) WITH ORDINALITY AS c (ref, n))))
 	LOOP
-		EXIT WHEN stage = 'before the maps' AND asked <> conditions;
+		EXIT WHEN stage = 'before the maps' AND may_read_ids;
 		IF r.overlapping > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source, relation::text, r.name,
 				'more than one condition of a reference holds', r.overlapping, r.overlapping_example,

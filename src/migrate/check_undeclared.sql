@@ -632,14 +632,11 @@ BEGIN
 				/* By the ids of the target, as conditions are asked. */
 				'value', coalesce((
 					SELECT snowflake_migrate_internal.mapped_id(
-						snowflake_migrate_internal.relation(run_, 'map_' || min(f.referenced)), s.source_no,
+						snowflake_migrate_internal.relation(run_, 'map_' || f.referenced), s.source_no,
 						format('s.%I', a.attname), a.atttypid, 'text')
-					FROM snowflake_migrate_internal.plan_references AS f
-						JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = f.name
-					WHERE f.run = run_ AND f.no = s.no AND f.name = p.kind_column
-						AND to_regclass(snowflake_migrate_internal.relation(run_, 'map')) IS NOT NULL
-					GROUP BY a.attname, a.atttypid
-					HAVING bool_and(f.condition IS NULL AND f.path IS NULL AND NOT f.elements)),
+					FROM snowflake_migrate_internal.plain_reference(run_, s.no, p.kind_column) AS f
+						JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = p.kind_column
+					WHERE to_regclass(snowflake_migrate_internal.relation(run_, 'map')) IS NOT NULL),
 					format('s.%I::text', p.kind_column)))), ' UNION ALL ') AS pairs,
 			snowflake_migrate_internal.only(s.source_relation) AS relation
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
@@ -841,19 +838,19 @@ DECLARE
 			AND NOT EXISTS (
 				SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
 				WHERE r.relation = referenced AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem));
-	is_other boolean := false;
 BEGIN
+	/* Those that are called so are told first. */
+	is_short := is_short AND others IS NULL;
 	IF is_odd THEN
 		others := snowflake_migrate_internal.likeliest(col.relation, col.stem, col.relations, known);
-	ELSIF is_short AND others IS NULL THEN
-		is_other := true;
+	ELSIF is_short THEN
 		others := array_remove(col.relations, referenced);
 	END IF;
 	RETURN ROW ('reference', col.relation, col.name,
 		CASE WHEN is_odd
 			THEN format('is called like a reference to %s, though few of its values are keys of it', referenced)
 				|| coalesce('; they are keys of ' || snowflake_migrate_internal.listed(others), '')
-			WHEN is_other
+			WHEN is_short
 				THEN format('is called like a reference to %s, though its values are only the lowest keys of it; '
 							'they are keys of %s, too', referenced, snowflake_migrate_internal.listed(others))
 			WHEN others IS NOT NULL
@@ -863,7 +860,7 @@ BEGIN
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
-		CASE WHEN is_odd OR is_other THEN 'open'
+		CASE WHEN is_odd OR is_short THEN 'open'
 			WHEN is_stem AND n IS NOT NULL AND NOT is_either AND others IS NULL THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;

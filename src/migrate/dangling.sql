@@ -436,20 +436,14 @@ BEGIN
 							/* Shared rows alone have the ids of the target. */
 							string_agg(format(CASE WHEN k.id IS NULL THEN 's.%3$I'
 								ELSE 'CASE WHEN r%1$s.action NOT IN (''c'', ''r'') THEN CAST(r%1$s.n1 AS %2$s) '
-									'ELSE CAST(s.%3$I AS %2$s) END AS %3$I' END, k.id, k.type, a.attname), ', ')
+									'ELSE CAST(s.%3$I AS %2$s) END AS %3$I' END,
+								k.id, format_type(y.base, y.base_typmod), a.attname), ', ')
 						FROM snowflake_migrate_internal.columns_of(plan.source_relation) AS a
-							LEFT JOIN LATERAL (
-								SELECT min(g.id),
-									(SELECT format_type(y.base, y.base_typmod)
-									 FROM snowflake_migrate_internal.columns_of(plan.relation) AS b
-										CROSS JOIN LATERAL
-											snowflake_migrate_internal.base_type(b.atttypid, b.atttypmod) AS y
-									 WHERE b.attname = a.attname)
-								FROM snowflake_migrate_internal.plan_references AS g
-								WHERE g.run = run_ AND g.no = no_ AND g.name = a.attname AND g.name <> f.name
-								HAVING bool_and(g.condition IS NULL AND g.path IS NULL AND NOT g.elements)
-							) AS k (id, type) ON true
-						WHERE snowflake_migrate_internal.has_columns(plan.relation, ARRAY[a.attname])
+							JOIN pg_attribute AS b ON b.attrelid = plan.relation AND b.attname = a.attname
+								AND b.attnum > 0 AND NOT b.attisdropped
+							CROSS JOIN LATERAL snowflake_migrate_internal.base_type(b.atttypid, b.atttypmod) AS y
+							LEFT JOIN LATERAL snowflake_migrate_internal.plain_reference(run_, no_, a.attname) AS k
+								ON a.attname <> f.name
 					) AS w (was, shared)
 				WHERE f.run = run_ AND f.no = no_ AND f.condition IS NOT NULL
 					AND snowflake_migrate_internal.has_columns(plan.source_relation, ARRAY[f.name])

@@ -540,7 +540,9 @@ BEGIN
 	PERFORM snowflake_migrate_internal.check_schemas(run_);
 	PERFORM snowflake_migrate_internal.refuse(run_);
 	PERFORM snowflake_migrate_internal.find_nodes(run_);
-	PERFORM snowflake_migrate_internal.check_target(run_) WHERE snowflake_migrate_internal.make_maps(run_);
+	IF snowflake_migrate_internal.make_maps(run_) THEN
+		PERFORM snowflake_migrate_internal.check_target(run_);
+	END IF;
 	PERFORM snowflake_migrate_internal.refuse(run_);
 	PERFORM snowflake_migrate_internal.take_samples(run_);
 	PERFORM snowflake_migrate_internal.check_undeclared(run_);

@@ -572,6 +572,26 @@ COMMENT ON FUNCTION snowflake_migrate_internal.mapped_id(text, int, text, oid, t
 	IS 'for snowflake_migrate.merge()''s own use: what a map makes of an id';
 
 /*
+ * The reference of a column that has one alone, of every value: without a condition, and neither into a document nor of
+ * an array's elements.  Null: there is none such.
+ */
+CREATE FUNCTION snowflake_migrate_internal.plain_reference(
+	run_ bigint,
+	no_ int,
+	name_ name,
+	OUT id int,
+	OUT referenced int)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT min(f.id), min(f.referenced)
+	FROM snowflake_migrate_internal.plan_references AS f
+	WHERE f.run = run_ AND f.no = no_ AND f.name = name_
+	HAVING bool_and(f.condition IS NULL AND f.path IS NULL AND NOT f.elements)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.plain_reference(bigint, int, name)
+	IS 'for snowflake_migrate.merge()''s own use: the reference of every value of a column';
+
+/*
  * An expression over a row of named_rows(), such as the condition of a reference in column name_, as it is asked of
  * what the row becomes: other columns that refer to rows have the ids that these have in the target, so that a
  * condition means the same in all sources and in the target.  A column that refers by conditions stays as it is:
@@ -602,16 +622,14 @@ BEGIN
 			JOIN pg_attribute AS b ON b.attrelid = t.relation AND b.attname = a.attname
 				AND b.attnum > 0 AND NOT b.attisdropped
 			CROSS JOIN LATERAL (SELECT format('%I.%I', c.relname, a.attname)) AS v (value)
-			LEFT JOIN LATERAL (
+			CROSS JOIN LATERAL snowflake_migrate_internal.base_type(b.atttypid, b.atttypmod) AS y
+			LEFT JOIN LATERAL snowflake_migrate_internal.plain_reference(run_, no_, a.attname) AS f
+				ON a.attname <> name_
+			CROSS JOIN LATERAL (
 				SELECT snowflake_migrate_internal.mapped_id(
-					snowflake_migrate_internal.relation(run_, 'map_' || min(f.referenced)), source_, v.value,
-					a.atttypid,
-					(SELECT format_type(y.base, y.base_typmod)
-					 FROM snowflake_migrate_internal.base_type(b.atttypid, b.atttypmod) AS y))
-				FROM snowflake_migrate_internal.plan_references AS f
-				WHERE f.run = run_ AND f.no = no_ AND f.name = a.attname AND f.name <> name_
-				HAVING bool_and(f.condition IS NULL AND f.path IS NULL AND NOT f.elements)
-			) AS m (value) ON true
+					snowflake_migrate_internal.relation(run_, 'map_' || f.referenced), source_, v.value, a.atttypid,
+					format_type(y.base, y.base_typmod))
+			) AS m (value)
 		WHERE t.run = run_ AND t.no = no_ AND s.source = source_
 		GROUP BY t.relation, s.relation, c.relname);
 END
