@@ -365,6 +365,46 @@ SELECT * FROM problems();
 SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'own > 0 AND row_number() OVER () < 3');
 SELECT snowflake_migrate.declare_reference('t.notes', 'own', 't.players', 'generate_series(1, 2) = 1');
 
+--
+-- A condition that reads what the merge changes would say something else of the copy than of the maps
+--
+SELECT forget();
+CREATE TABLE t.kinds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE NOT NULL, n int);
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE t.notes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kind_id bigint REFERENCES t.kinds, object_id bigint);
+CREATE TABLE a.kinds (id int PRIMARY KEY, name text, n int); CREATE TABLE a.players (id int PRIMARY KEY);
+CREATE TABLE a.notes (id int PRIMARY KEY, kind_id int, object_id int);
+INSERT INTO t.kinds VALUES (1, 'guild', 1); INSERT INTO a.kinds VALUES (1, 'player', 1), (2, 'guild', 2);
+-- the second note's object is not there
+INSERT INTO a.players VALUES (1); INSERT INTO a.notes VALUES (1, 1, 1), (2, 1, 9), (3, 2, 9);
+SELECT snowflake_migrate.declare_table('t.kinds', 'match', '{name}', '{differences}');
+CREATE TABLE o.settled AS SELECT 'player' AS name;
+CREATE VIEW o.kinds AS SELECT * FROM t.kinds;
+CREATE FUNCTION o.name_of(bigint) RETURNS text STABLE BEGIN ATOMIC SELECT k.name FROM o.kinds AS k WHERE k.id = $1; END;
+CREATE FUNCTION o.late_name_of(bigint) RETURNS text STABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT k.name FROM t.kinds AS k WHERE k.id = $1); END';
+CREATE FUNCTION o.has_name(bigint, text) RETURNS boolean STABLE BEGIN ATOMIC SELECT o.name_of($1) = $2; END;
+CREATE OPERATOR o.?= (FUNCTION = o.has_name, LEFTARG = bigint, RIGHTARG = text);
+CREATE FUNCTION o.twice(bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 2 * $1';
+CREATE FUNCTION ask(condition text) RETURNS SETOF text LANGUAGE sql AS $$
+	DELETE FROM snowflake_migrate.declared_references;
+	SELECT snowflake_migrate.declare_reference('t.notes', 'object_id', 't.players', condition, dangling => 'skip');
+	SELECT concat_ws(': ', c.severity, c.object, c.problem) FROM snowflake_migrate.check('{a}', 't') AS c WHERE c.problem ~ 'condition of the reference'
+$$;
+SELECT ask('EXISTS (SELECT FROM t.kinds AS k WHERE k.id = kind_id AND k.name = $$player$$)');
+SELECT ask('EXISTS (SELECT FROM o.kinds AS k WHERE k.id = kind_id AND k.name = $$player$$)');
+SELECT ask('(SELECT max(n.id) FROM t.notes AS n) > 1');
+SELECT ask('o.name_of(kind_id) = $$player$$');
+SELECT ask('kind_id OPERATOR(o.?=) $$player$$');
+SELECT ask('o.late_name_of(kind_id) = $$player$$');
+-- what reads nothing, or what no merge changes; a declared table of which no rows come
+SELECT ask('o.twice(object_id) > 1 AND $$player$$ IN (SELECT s.name FROM o.settled AS s)');
+INSERT INTO t.kinds VALUES (2, 'player', 1);
+SELECT ask('EXISTS (SELECT FROM t.kinds AS k WHERE k.id = kind_id AND k.name = $$player$$)');
+-- rows that are there and change
+SELECT snowflake_migrate.declare_policy('t.kinds', 'kinds_name_key', 'keep_target', combine => '{"n": "sum"}');
+SELECT ask('EXISTS (SELECT FROM t.kinds AS k WHERE k.id = kind_id AND k.name = $$player$$)');
+DROP FUNCTION ask;
+
 -- A new partition of a table that is referred to adds a constraint to the one that refers; it is no change of this one
 SELECT forget();
 CREATE TABLE t.days (id bigint DEFAULT snowflake_nextval(), at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);

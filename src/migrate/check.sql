@@ -149,28 +149,53 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables whose rows are merged';
 
-/* The foreign tables that a relation reads: itself, its partitions, or those of a view, and of the views in it. */
-CREATE FUNCTION snowflake_migrate_internal.foreign_tables(relation regclass) RETURNS SETOF regclass
+/*
+ * What a relation reads: itself, its partitions, or those of a view, and of the views in it (relations); and the
+ * functions that views call, but PostgreSQL's own (pg_proc).  with_children: those that inherit, as well.
+ */
+CREATE FUNCTION snowflake_migrate_internal.read_by(
+	relation regclass,
+	with_children boolean,
+	OUT class regclass,
+	OUT oid oid) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH RECURSIVE read (oid) AS (
-		SELECT relation::oid
+	WITH RECURSIVE read (class, oid) AS (
+		SELECT 'pg_class'::regclass, relation::oid
 		UNION
-		SELECT n.oid
+		SELECT n.class, n.oid
 		FROM read AS v
 			CROSS JOIN LATERAL (
-				SELECT d.refobjid
-				FROM pg_rewrite AS r
-					JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-						AND d.refclassid = 'pg_class'::regclass
-				WHERE r.ev_class = v.oid AND r.ev_type = '1'
+				SELECT CASE d.refclassid WHEN 'pg_operator'::regclass THEN 'pg_proc'::regclass ELSE d.refclassid END,
+					coalesce(o.oprcode, d.refobjid)
+				FROM (
+						SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r
+						WHERE v.class = 'pg_class'::regclass AND r.ev_class = v.oid AND r.ev_type = '1'
+						UNION ALL
+						/* The body of a function that is no text. */
+						SELECT v.class, v.oid WHERE v.class = 'pg_proc'::regclass
+					) AS c (class, oid)
+					JOIN pg_depend AS d ON d.classid = c.class AND d.objid = c.oid
+						AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass)
+					LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
 				UNION ALL
-				SELECT i.inhrelid
-				FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND c.relkind = 'p'
-				WHERE i.inhparent = v.oid
-			) AS n (oid)
+				SELECT 'pg_class'::regclass, i.inhrelid
+				FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND (c.relkind = 'p' OR with_children)
+				WHERE v.class = 'pg_class'::regclass AND i.inhparent = v.oid
+			) AS n (class, oid)
 	)
-	SELECT c.oid FROM read JOIN pg_class AS c USING (oid) WHERE c.relkind = 'f'
+	SELECT r.class, r.oid FROM read AS r
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.read_by(regclass, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: what a relation reads';
+
+/* The foreign tables that a relation reads. */
+CREATE FUNCTION snowflake_migrate_internal.foreign_tables(relation regclass) RETURNS SETOF regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT c.oid
+	FROM snowflake_migrate_internal.read_by(relation, false) AS r JOIN pg_class AS c USING (oid)
+	WHERE r.class = 'pg_class'::regclass AND c.relkind = 'f'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';

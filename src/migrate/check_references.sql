@@ -137,6 +137,75 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
 
+/*
+ * Conditions of references that read what the merge changes, in sub-selects or functions.  The maps, the copy and the
+ * proof each ask them anew, and would hear something else.  When the maps are made, it is known what comes; there is a
+ * schema then for the view whose dependencies say what a condition reads.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_changing_conditions(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	view CONSTANT text := snowflake_migrate_internal.relation(run_, 'condition');
+	reference record;
+	changed text;
+	called text;
+BEGIN
+	FOR reference IN
+		SELECT t.relation, f.name, f.condition, c.relname,
+			(SELECT string_agg(format('CAST(NULL AS %s) AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', ')
+			 FROM snowflake_migrate_internal.columns_of(t.relation) AS a) AS columns
+		FROM snowflake_migrate_internal.plan_references AS f
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			JOIN pg_class AS c ON c.oid = t.relation
+		WHERE f.run = run_ AND f.condition IS NOT NULL
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+						WHERE s.run = f.run AND s.no = f.no AND s.rows_to_do > 0)
+		ORDER BY f.id
+	LOOP
+		EXECUTE format('CREATE VIEW %s AS SELECT (%s) IS TRUE AS holds FROM (SELECT %s) AS %I',
+					   view, reference.condition, reference.columns, reference.relname);
+		WITH read AS MATERIALIZED (
+			SELECT r.class, r.oid FROM snowflake_migrate_internal.read_by(view::regclass, true) AS r
+		)
+		SELECT
+			(SELECT string_agg(t.relation::text, ', ' ORDER BY t.no)
+			 FROM snowflake_migrate_internal.plan_tables AS t
+			 WHERE t.run = run_
+				AND EXISTS (
+					SELECT FROM read AS r
+					WHERE r.class = 'pg_class'::regclass
+						AND (r.oid = t.relation OR pg_partition_root(r.oid) = t.relation))
+				AND (EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+							 WHERE s.run = run_ AND s.no = t.no AND s.rows_to_do > 0)
+					 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+								WHERE c.run = run_ AND c.no = t.no AND (c.in_target OR c.combine IS NOT NULL)))),
+			(SELECT string_agg(r.oid::regprocedure::text, ', ' ORDER BY r.oid::regprocedure::text)
+			 FROM read AS r JOIN pg_proc AS p USING (oid)
+			 WHERE r.class = 'pg_proc'::regclass AND p.provolatile <> 'i' AND p.oid >= 16384
+				AND NOT EXISTS (SELECT FROM pg_depend AS e
+								WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e'))
+			INTO changed, called;
+		EXECUTE format('DROP VIEW %s', view);
+		IF changed IS NOT NULL THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, reference.relation::text, reference.name,
+				format('the condition of the reference reads %s, which the merge changes', changed),
+				advice => 'Declare the reference with a condition on the row''s own columns, or on tables that the merge '
+					'does not change. Where rows are shared (mode "match"), insert into the target those that only '
+					'sources have; then the merge does not change the table.');
+		ELSIF called IS NOT NULL THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, reference.relation::text, reference.name,
+				format('the condition of the reference calls %s, which may read what the merge changes', called),
+				advice => 'If it does, declare the reference with another condition: rows that are to come are not there '
+					'yet. If it reads no table, it can be IMMUTABLE.');
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_changing_conditions(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: conditions of references that read what the merge changes';
+
 /* Conditions on the rows that come: that can't be evaluated in a source, or in a table without a key. */
 CREATE FUNCTION snowflake_migrate_internal.check_only(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE

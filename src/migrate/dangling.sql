@@ -470,7 +470,8 @@ BEGIN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', source_name, plan.relation::text, r.name,
 				'the condition of the reference reads ids that are others in the target', r.wrong, r.example,
 				'Declare the reference with a condition on another column, which tells the same in each source and in '
-					'the target.');
+					'the target. Where these are ids of shared rows (mode "match"), insert into the target those that '
+					'only sources have, and give the condition their ids there.');
 		ELSE
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', source_name, plan.relation::text, r.name,
 				'the condition of the reference is asked of the ids that shared rows have in the target, '

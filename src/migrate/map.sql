@@ -1162,6 +1162,7 @@ BEGIN
 	END IF;
 	PERFORM snowflake_migrate_internal.find_low_keys(run_);
 	PERFORM snowflake_migrate_internal.check_conditions(run_, 'with maps');
+	PERFORM snowflake_migrate_internal.find_changing_conditions(run_);
 	RETURN true;
 END
 $$;
