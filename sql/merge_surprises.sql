@@ -442,7 +442,13 @@ ALTER TABLE t.q DROP CONSTRAINT q_p_id_check; CREATE UNIQUE INDEX ON t.q ((p_id:
 SELECT * FROM problems();
 DROP INDEX t.q_p_id_idx; ALTER TABLE t.q ADD n int, ADD part int GENERATED ALWAYS AS (100 / n) STORED; ALTER TABLE a.q ADD n int DEFAULT 0;
 SELECT * FROM problems();
-ALTER TABLE t.q DROP part, DROP n; ALTER TABLE a.q DROP n;
+ALTER TABLE t.q DROP part; CREATE INDEX q_part ON t.q ((100 / n));
+SELECT * FROM problems();
+DROP INDEX t.q_part; CREATE INDEX q_part ON t.q (id) WHERE 100 / n > 1;
+SELECT * FROM problems();
+DROP INDEX t.q_part; CREATE INDEX q_part ON t.q ((100 / n)) WHERE n <> 0;
+SELECT * FROM problems();
+DROP INDEX t.q_part; ALTER TABLE t.q DROP n; ALTER TABLE a.q DROP n;
 ALTER TABLE t.q ADD at t.place, ADD ats t.place[]; ALTER TABLE a.q ADD at a.place DEFAULT ('x', 1), ADD ats a.place[];
 SELECT * FROM problems();
 UPDATE a.q SET at = ('x', -1);
@@ -450,6 +456,27 @@ SELECT * FROM problems();
 UPDATE a.q SET at = NULL, ats = ARRAY[('x', -1)::a.place];
 SELECT * FROM problems();
 
+-- an index of one partition
+SELECT forget();
+CREATE TABLE t.p (id bigint DEFAULT snowflake_nextval(), n int, PRIMARY KEY (id, n)) PARTITION BY LIST (n);
+CREATE TABLE t.p_0 PARTITION OF t.p FOR VALUES IN (0); CREATE TABLE t.p_1 PARTITION OF t.p FOR VALUES IN (1);
+CREATE INDEX ON t.p_1 ((100 / n)); CREATE TABLE a.p AS SELECT 1 AS id, 0 AS n;
+SELECT * FROM problems();
+CREATE INDEX ON t.p_0 ((100 / n));
+SELECT * FROM problems();
+-- by the whole row
+DROP TABLE t.p, a.p;
+CREATE TABLE t.p (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n int); CREATE TABLE a.p AS SELECT 1 AS id, 0 AS n;
+CREATE FUNCTION o.n(t.p) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1.n';
+CREATE INDEX ON t.p (o.n(p));
+SELECT * FROM problems();
+CREATE UNIQUE INDEX p_row ON t.p (o.n(p)); ALTER TABLE t.p ADD CONSTRAINT whole CHECK (o.n(p) > 0), ADD CHECK (num_nonnulls(p.*) > 0);
+SELECT * FROM problems();
+-- a function that fails for a row
+ALTER TABLE t.p DROP CONSTRAINT whole; DROP INDEX t.p_row;
+CREATE FUNCTION o.fail(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE 'n is %', $1; END$$;
+ALTER TABLE t.p ADD CHECK (o.fail(n) > 0);
+SELECT * FROM problems();
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;

@@ -330,8 +330,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.pass(bigint, int, text)
 /*
  * The constraints of one table that rows as they become may violate: CHECKs, exclusion constraints, partitions that
  * are missing.  violated is a condition on such a row; one without a problem only computes what could fail: generated
- * columns, and what becomes of composite types and arrays.  In an exclusion constraint, a row does not clash with the
- * one of the target that has its key: it is that row, or takes its place.
+ * columns, what becomes of composite types and arrays, and indexes.  In an exclusion constraint, a row does not clash
+ * with the one of the target that has its key: it is that row, or takes its place.
  */
 CREATE FUNCTION snowflake_migrate_internal.violations(
 	run_ bigint,
@@ -385,11 +385,27 @@ BEGIN
 	WHERE c.oid = relation AND c.relkind = 'p'
 	GROUP BY c.oid
 	UNION ALL
-	SELECT NULL, format('num_nulls(%s) < 0', string_agg(quote_ident(a.attname), ', ')), NULL, NULL
-	FROM snowflake_migrate_internal.columns_of(relation) AS a
-		JOIN pg_type AS y ON y.oid = a.atttypid
-		LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A'
-	WHERE a.attgenerated <> '' OR y.typtype = 'c' OR e.typtype IN ('c', 'd')
+	SELECT NULL, string_agg(c.expression || ' < 0', ' OR '), NULL, NULL
+	FROM (
+		SELECT format('num_nulls(%I)', a.attname)
+		FROM snowflake_migrate_internal.columns_of(relation) AS a
+			JOIN pg_type AS y ON y.oid = a.atttypid
+			LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A'
+		WHERE a.attgenerated <> '' OR y.typtype = 'c' OR e.typtype IN ('c', 'd')
+		UNION ALL
+		/* What is unique is computed where clashes are looked for. */
+		SELECT format('CASE WHEN %s THEN CASE WHEN %s THEN num_nulls(%s) END END',
+				CASE WHEN i.indrelid <> relation THEN pg_get_partition_constraintdef(i.indrelid) ELSE 'true' END,
+				coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
+				coalesce((SELECT string_agg(snowflake_migrate_internal.index_expression(i.indexrelid, n), ', ')
+						  FROM generate_series(1, i.indnkeyatts) AS n WHERE i.indkey[n - 1] = 0), '1'))
+		FROM snowflake_migrate_internal.with_partitions(relation) AS o (oid)
+			JOIN pg_index AS i ON i.indrelid = o.oid AND NOT i.indisunique AND NOT i.indisexclusion
+				AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
+				AND (o.oid = relation OR NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = i.indexrelid))
+		/* A row as it becomes has not the table's type. */
+		WHERE concat(i.indexprs::text, i.indpred::text) !~ ':varattno 0 '
+	) AS c (expression)
 	HAVING count(*) > 0;
 END
 $$;
@@ -1135,7 +1151,7 @@ BEGIN
 		FOREACH step IN ARRAY steps LOOP
 			PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
 		END LOOP;
-	EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+	EXCEPTION WHEN data_exception OR check_violation OR not_null_violation OR raise_exception THEN
 		has_failed := true;
 	END;
 	IF has_failed THEN
@@ -1143,7 +1159,7 @@ BEGIN
 		FOREACH step IN ARRAY steps LOOP
 			BEGIN
 				PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
-			EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+			EXCEPTION WHEN data_exception OR check_violation OR not_null_violation OR raise_exception THEN
 				GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
 				IF hint <> '' THEN
 					/* It tells what to do. */
