@@ -501,7 +501,8 @@ BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation::text, r.name,
 			format('it calls %s, a function of the whole row: whether rows as they become fit cannot be known before '
 				   'they are there', r.functions),
-			advice => 'Let the function take columns instead, or drop this before the merge, and create it again after it.')
+			advice => 'Let the function take columns instead, or drop this before the merge, and create it again after '
+				'it.')
 		FROM (
 			SELECT t.relation, e.name, string_agg(DISTINCT p.oid::regproc::text, ', ') AS functions
 			FROM snowflake_migrate_internal.merged_tables(run_) AS t

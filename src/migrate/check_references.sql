@@ -148,11 +148,11 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	view CONSTANT text := snowflake_migrate_internal.relation(run_, 'condition');
-	reference record;
+	ref record;
 	changed text;
 	called text;
 BEGIN
-	FOR reference IN
+	FOR ref IN
 		SELECT t.relation, f.name, f.condition, c.relname,
 			(SELECT string_agg(format('CAST(NULL AS %s) AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', ')
 			 FROM snowflake_migrate_internal.columns_of(t.relation) AS a) AS columns
@@ -165,7 +165,7 @@ BEGIN
 		ORDER BY f.id
 	LOOP
 		EXECUTE format('CREATE VIEW %s AS SELECT (%s) IS TRUE AS holds FROM (SELECT %s) AS %I',
-					   view, reference.condition, reference.columns, reference.relname);
+					   view, ref.condition, ref.columns, ref.relname);
 		WITH read AS MATERIALIZED (
 			SELECT r.class, r.oid FROM snowflake_migrate_internal.read_by(view::regclass, true) AS r
 		)
@@ -189,16 +189,16 @@ BEGIN
 			INTO changed, called;
 		EXECUTE format('DROP VIEW %s', view);
 		IF changed IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, reference.relation::text, reference.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, ref.relation::text, ref.name,
 				format('the condition of the reference reads %s, which the merge changes', changed),
-				advice => 'Declare the reference with a condition on the row''s own columns, or on tables that the merge '
-					'does not change. Where rows are shared (mode "match"), insert into the target those that only '
-					'sources have; then the merge does not change the table.');
+				advice => 'Declare the reference with a condition on the row''s own columns, or on tables that the '
+					'merge does not change. Where rows are shared (mode "match"), insert into the target those that '
+					'only sources have; then the merge does not change the table.');
 		ELSIF called IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, reference.relation::text, reference.name,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, ref.relation::text, ref.name,
 				format('the condition of the reference calls %s, which may read what the merge changes', called),
-				advice => 'If it does, declare the reference with another condition: rows that are to come are not there '
-					'yet. If it reads no table, it can be IMMUTABLE.');
+				advice => 'If it does, declare the reference with another condition: rows that are to come are not '
+					'there yet. If it reads no table, it can be IMMUTABLE.');
 		END IF;
 	END LOOP;
 END

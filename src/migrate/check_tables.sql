@@ -287,15 +287,13 @@ BEGIN
 		),
 		server AS MATERIALIZED (
 			SELECT d.ftserver, o.srvname, r.parents, r.secured,
-				EXISTS (
-					SELECT FROM pg_options_to_table(o.srvoptions) AS p
-					WHERE p.option_name = 'options' AND p.option_value ~ 'row_security *= *(off|false|0|no)'
-				) AS is_complete
+				(SELECT p.option_value
+				 FROM pg_options_to_table(o.srvoptions) AS p WHERE p.option_name = 'options') AS options
 			FROM (SELECT DISTINCT t.ftserver FROM foreign_table AS t) AS d
 				JOIN pg_foreign_server AS o ON o.oid = d.ftserver
 				CROSS JOIN LATERAL snowflake_migrate_internal.remote_tables(d.ftserver) AS r
 		)
-		SELECT t.*, k.*, s.srvname
+		SELECT t.*, k.*, s.srvname, s.options
 		FROM foreign_table AS t
 			JOIN server AS s USING (ftserver)
 			CROSS JOIN LATERAL (SELECT format('%I.%I', t.remote_schema, t.remote_name)) AS n (name)
@@ -304,7 +302,7 @@ BEGIN
 						ELSE t.remote_name = t.relname AND EXISTS (
 							SELECT FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND c.relkind = 'r'
 							WHERE i.inhparent = t.relation) END,
-					n.name = ANY (s.secured) AND NOT s.is_complete
+					n.name = ANY (s.secured) AND coalesce(s.options, '') !~ 'row_security *= *(off|false|0|no)'
 			) AS k (is_parent, is_secured)
 		WHERE k.is_parent OR k.is_secured
 	LOOP
@@ -312,8 +310,9 @@ BEGIN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', far.source, far.relation::text, NULL,
 				format('foreign table %s is of a table with row security: rows that the role there may not see would '
 						   'be missing, without a word', far.foreign_relation),
-				advice => format('Let it be an error there: ALTER SERVER %I OPTIONS (ADD options %L);',
-								 far.srvname, '-c row_security=off'));
+				advice => format('Let it be an error there: ALTER SERVER %I OPTIONS (%s options %L);', far.srvname,
+								 CASE WHEN far.options IS NULL THEN 'ADD' ELSE 'SET' END,
+								 concat_ws(' ', far.options, '-c row_security=off')));
 		END IF;
 		CONTINUE WHEN NOT far.is_parent;
 		are_none := false;

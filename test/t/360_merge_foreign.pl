@@ -122,6 +122,9 @@ like($found = $server->safe_psql('game', $forum), qr/^warning\|foreign table old
 $server->safe_psql('game', $found =~ /(ALTER SERVER .*;)/);
 (undef, undef, $err) = $server->psql('game', $forum);
 like($err, qr/query would be affected by row-level security policy for table "posts"/, 'as advised, it is an error');
+$server->safe_psql('game', q{ALTER SERVER old_forum OPTIONS (SET options '-c geqo=off')});
+like($found = $server->safe_psql('game', $forum), qr/\QALTER SERVER old_forum OPTIONS (SET options '-c geqo=off -c row_security=off');\E/, 'beside options that are there');
+$server->safe_psql('game', $found =~ /(ALTER SERVER .*;)/);
 $server->safe_psql('realm', 'ALTER ROLE reader BYPASSRLS');
 is($server->safe_psql('game', $forum), '', 'unless the role sees all rows');
 $server->safe_psql('game', q{SET client_min_messages = warning; DROP SCHEMA forum, old_forum CASCADE; DROP SERVER old_forum CASCADE});
