@@ -246,6 +246,19 @@ INSERT INTO b.street SELECT 5000 + g, g % 3 + 1 FROM generate_series(1, 30) AS g
 SELECT relation, object, problem, advice FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
 SELECT relation, object, certainty FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY relation, object;
 DROP SCHEMA b, net CASCADE;
+-- a tree has a root
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.comments (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint);
+CREATE TABLE net.replies (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint);
+CREATE TABLE net.pages (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint);
+SELECT format('CREATE TABLE b.%I AS TABLE %s', relname, oid::regclass) FROM pg_class WHERE relnamespace = 'net'::regnamespace AND relkind = 'r' ORDER BY relname \gexec
+INSERT INTO b.comments SELECT g, nullif(g / 2, 0) FROM generate_series(1, 50) AS g;
+INSERT INTO b.replies SELECT g, g % 40 + 1 FROM generate_series(1, 60) AS g;
+INSERT INTO b.pages SELECT g, g / 2 FROM generate_series(1, 40) AS g;
+SELECT relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
+SELECT relation, object, certainty FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY relation, object;
+DROP SCHEMA b, net CASCADE;
 -- kinds of ids beside several columns of a table: no more passes over it than for one
 CREATE SCHEMA b;
 CREATE SCHEMA net;

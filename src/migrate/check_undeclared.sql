@@ -804,15 +804,45 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_by_values(
 		bigint, snowflake_migrate_internal.questioned_column, regclass, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column whose values are keys';
 
+/* Whether a tree of rows may have its parents in this column: its root has none. */
+CREATE FUNCTION snowflake_migrate_internal.has_root(run_ bigint, col snowflake_migrate_internal.questioned_column)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	source record;
+	found boolean := false;
+BEGIN
+	FOR source IN
+		SELECT s.source_relation
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+		WHERE s.no = col.no AND snowflake_migrate_internal.can_read(s.source_relation)
+			AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[col.name])
+	LOOP
+		EXIT WHEN found;
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT EXISTS (SELECT FROM {source} AS s WHERE coalesce(s.{"column"}::text, '') IN ('', '0', '-1'))
+		$query$, jsonb_build_object('source', snowflake_migrate_internal.only(source.source_relation),
+									'column', col.name)) INTO found;
+	END LOOP;
+	RETURN found;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.has_root(bigint, snowflake_migrate_internal.questioned_column)
+	IS 'for snowflake_migrate.merge()''s own use: whether a column may have the parents of a tree';
+
 /*
  * What is to be asked of a column whose name is one of a table (referenced): with an id in it (is_stem), or else just
- * the table's.  Its values may say so, too, or not; is_short: they are keys of it, and rather those of a smaller table.
+ * the table's.  Its values may say so, too, or not; is_short: they are keys of it, and rather those of a smaller table;
+ * is_rootless: they are keys of its own table, and of another, and no row is without a parent.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_by_name(
 	col snowflake_migrate_internal.questioned_column,
 	referenced regclass,
 	is_stem boolean,
 	is_short boolean,
+	is_rootless boolean,
 	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -839,6 +869,16 @@ DECLARE
 				SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
 				WHERE r.relation = referenced AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem));
 BEGIN
+	IF is_rootless THEN
+		others := snowflake_migrate_internal.likeliest(
+			col.relation, '', array_remove(col.relations, referenced), known) || referenced;
+		RETURN ROW ('reference', col.relation, col.name,
+			format('may be a reference to %s: no row is without a parent, and its values are keys of it, and of %s',
+				   others[1], snowflake_migrate_internal.listed(others[2 :])),
+			format('%s of %s values are keys of it', col.hits[array_position(col.relations, others[1])], col.total),
+			others::text[], NULL, NULL, CASE WHEN is_either THEN 'likely' ELSE 'open' END,
+			NULL)::snowflake_migrate_internal.question;
+	END IF;
 	/* Those that are called so are told first. */
 	is_short := is_short AND others IS NULL;
 	IF is_odd THEN
@@ -867,7 +907,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_by_name(
-		snowflake_migrate_internal.questioned_column, regclass, boolean, boolean, snowflake_migrate_internal.vocabulary)
+		snowflake_migrate_internal.questioned_column, regclass, boolean, boolean, boolean,
+		snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column that is called like a table';
 
 /* What is to be asked of a column that names large objects of other databases. */
@@ -936,7 +977,10 @@ BEGIN
 			THEN snowflake_migrate_internal.find_kinds(col, kinds, known) END;
 		/* Where the kinds are tables, its own name says less: item_type may be an order's. */
 		IF referenced IS NOT NULL AND (question.referenced <@ '{?}') IS NOT FALSE
-			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations)) THEN
+			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations))
+			/* A parent is a row of its own table only for want of another. */
+			AND (col.stem = 'parent' AND referenced = col.relation AND cardinality(col.relations) > 0
+				 AND referenced <> ALL (col.relations)) IS NOT TRUE THEN
 			/* The first rows of a table may all lead to the first rows of another. */
 			is_short := false;
 			IF referenced <> col.relation AND referenced = ANY (col.relations[2 :]) THEN
@@ -947,11 +991,14 @@ BEGIN
 					is_short := snowflake_migrate_internal.values_fall_short(run_, col.no, col.name, referenced);
 				END IF;
 			END IF;
-			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, is_short, known);
+			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, is_short,
+				col.stem = 'parent' AND col.form <> 'array' AND referenced = col.relation
+					AND coalesce(referenced = ANY (col.relations) AND cardinality(col.relations) > 1, false)
+					AND NOT snowflake_migrate_internal.has_root(run_, col), known);
 		ELSIF col.kind_column IS NOT NULL THEN
 			RETURN NEXT question;
 		ELSIF namesake = ANY (col.relations) THEN
-			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, false, known);
+			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, false, false, known);
 		ELSE
 			RETURN QUERY SELECT q.*
 				FROM snowflake_migrate_internal.find_by_values(run_, col, namesake, known) AS q;
