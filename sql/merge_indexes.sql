@@ -160,9 +160,9 @@ SELECT relation, problem, count, example FROM snowflake_migrate.verify(last());
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't.players_doc'::regclass;
 CALL snowflake_migrate.rollback(last());
 
--- what only the merged rows keep from being built comes back when they are gone; and what something else does, when that is
+-- what only the merged rows keep from being built, though nobody could know, comes back when they are gone; and what something else does, when that is
 CREATE FUNCTION sound(text) RETURNS text IMMUTABLE LANGUAGE plpgsql
-	AS $$ BEGIN IF $1 LIKE 'player 7' THEN RAISE EXCEPTION 'no sound for %', $1; END IF; RETURN $1; END $$;
+	AS $$ BEGIN IF $1 LIKE 'player 7' AND (SELECT r.mapped_at FROM snowflake_migrate.runs AS r ORDER BY r.run DESC LIMIT 1) IS NOT NULL THEN RAISE EXCEPTION 'no sound for %', $1; END IF; RETURN $1; END $$;
 CREATE INDEX players_sound ON t."Players" (public.sound(name));
 CALL snowflake_migrate.merge('{a}', 't', '{755}', rebuild_indexes => true);
 SELECT states();

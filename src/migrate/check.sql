@@ -205,7 +205,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
  * would bring the catalog's columns to a server that has others.
  */
 CREATE FUNCTION snowflake_migrate_internal.columns_of(relation regclass) RETURNS SETOF pg_catalog.pg_attribute
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 10 SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
 	RETURN QUERY SELECT a.*

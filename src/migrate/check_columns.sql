@@ -6,7 +6,8 @@
 /* The columns of a table that another lacks. */
 CREATE FUNCTION snowflake_migrate_internal.lacking_columns(relation regclass, other regclass)
 RETURNS SETOF pg_catalog.pg_attribute
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
 	RETURN QUERY SELECT c.*

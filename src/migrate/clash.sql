@@ -10,18 +10,22 @@
  * What column n of an index is about, as an expression over its table's columns, compared as the index does.
  */
 CREATE FUNCTION snowflake_migrate_internal.index_expression(index_ oid, n int) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
-	SELECT '(' || pg_get_indexdef(index_, n, true)
-			/* Which the text leaves out. */
-			|| coalesce((SELECT format(' COLLATE %I.%I', s.nspname, l.collname)
-						 FROM pg_collation AS l JOIN pg_namespace AS s ON s.oid = l.collnamespace
-						 WHERE l.oid = i.indcollation[n - 1] AND l.oid IS DISTINCT FROM (
-							SELECT a.attcollation FROM pg_attribute AS a
-							WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])), '')
-			|| ')'
-	FROM pg_index AS i
-	WHERE i.indexrelid = index_
+BEGIN
+	RETURN (
+		SELECT '(' || pg_get_indexdef(index_, n, true)
+				/* Which the text leaves out. */
+				|| coalesce((SELECT format(' COLLATE %I.%I', s.nspname, l.collname)
+							 FROM pg_collation AS l JOIN pg_namespace AS s ON s.oid = l.collnamespace
+							 WHERE l.oid = i.indcollation[n - 1] AND l.oid IS DISTINCT FROM (
+								SELECT a.attcollation FROM pg_attribute AS a
+								WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])), '')
+				|| ')'
+		FROM pg_index AS i
+		WHERE i.indexrelid = index_);
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.index_expression(oid, int)
 	IS 'for snowflake_migrate.merge()''s own use: what a column of an index is about';
@@ -112,7 +116,8 @@ CREATE FUNCTION snowflake_migrate_internal.exclusion_constraints(
 	OUT operators oid[],
 	OUT distinct_nulls boolean,
 	OUT predicate text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
 	RETURN QUERY
@@ -134,14 +139,15 @@ COMMENT ON FUNCTION snowflake_migrate_internal.exclusion_constraints(regclass)
 
 /*
  * The CHECK constraints of a table, of its partitions and of the domains of its columns, and the NOT NULL of partitions
- * alone, as expressions over the table's columns.
+ * alone, as expressions over the table's columns.  A plan for any table would read all constraints for each.
  */
 CREATE FUNCTION snowflake_migrate_internal.check_constraints(
 	relation regclass,
 	OUT label name,
 	OUT names name[],
 	OUT expression text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = auto
 AS $$
 BEGIN
 	RETURN QUERY

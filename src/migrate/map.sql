@@ -176,7 +176,6 @@ DECLARE
 	range_key record;
 	source int;
 	has_entries boolean;
-	unique_index text;
 	detail text;
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
@@ -189,22 +188,20 @@ BEGIN
 				snowflake_migrate_internal.key_names(run_, no_, source));
 		END LOOP;
 	END IF;
-	/* The source last, as it tells the least. */
-	unique_index := snowflake_migrate_internal.fill('CREATE UNIQUE INDEX ON {map} ({o#}, source)', names);
 	EXECUTE snowflake_migrate_internal.fill('SELECT EXISTS (SELECT FROM {map})', names) INTO has_entries;
-	IF has_entries THEN
-		/* A subtransaction: its end reads the cache of all tables that there are by now. */
-		BEGIN
-			EXECUTE unique_index;
-		EXCEPTION WHEN unique_violation THEN
-			GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
-				MESSAGE = format('a source has several rows of table %s with the same key', plan.relation),
-				DETAIL = detail, HINT = 'In the detail, source is a place in the list of the sources.';
-		END;
-	ELSE
-		EXECUTE unique_index;
+	IF NOT has_entries THEN
+		RETURN;
 	END IF;
+	/* A subtransaction: its end reads the cache of all tables that there are by now. */
+	BEGIN
+		/* The source last, as it tells the least. */
+		EXECUTE snowflake_migrate_internal.fill('CREATE UNIQUE INDEX ON {map} ({o#}, source)', names);
+	EXCEPTION WHEN unique_violation THEN
+		GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+		RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+			MESSAGE = format('a source has several rows of table %s with the same key', plan.relation),
+			DETAIL = detail, HINT = 'In the detail, source is a place in the list of the sources.';
+	END;
 	/* A batch is a range of another column, where the first is of a type that can't be one. */
 	SELECT k.n INTO range_key FROM snowflake_migrate_internal.range_key(plan.relation, plan.key) AS k;
 	IF range_key.n > 1 THEN
@@ -340,7 +337,8 @@ CREATE FUNCTION snowflake_migrate_internal.violations(
 	OUT violated text,
 	OUT problem text,
 	OUT advice text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE

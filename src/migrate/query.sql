@@ -173,16 +173,19 @@ COMMENT ON FUNCTION snowflake_migrate_internal.deferrable_constraints(regclass)
  * the same name for the types that the values have: only for an operator's own types is there one alone.
  */
 CREATE FUNCTION snowflake_migrate_internal.compared(operator oid, left_ text, right_ text) RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
-	SELECT coalesce((
+BEGIN
+	RETURN coalesce((
 			SELECT CASE n.nspname
 				WHEN 'pg_catalog' THEN format('%s OPERATOR(pg_catalog.%s) %s', left_, o.oprname, right_)
 				ELSE format('CAST(%s AS %s) OPERATOR(%I.%s) CAST(%s AS %s)', left_, format_type(o.oprleft, -1),
 							n.nspname, o.oprname, right_, format_type(o.oprright, -1)) END
 			FROM pg_operator AS o JOIN pg_namespace AS n ON n.oid = o.oprnamespace
 			WHERE o.oid = operator),
-		format('%s OPERATOR(pg_catalog.=) %s', left_, right_))
+		format('%s OPERATOR(pg_catalog.=) %s', left_, right_));
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: a comparison by one operator';
