@@ -159,7 +159,7 @@ AS $$
 		UNION ALL
 		SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
 		FROM pg_index AS i
-		WHERE (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
+		WHERE (i.indisunique OR i.indisexclusion) AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
 			AND i.indrelid IN (SELECT p.oid FROM part AS p)
 		UNION ALL
 		SELECT p.partrelid, 'pg_class'::regclass, p.partrelid, p.partexprs::text

@@ -19,7 +19,13 @@ $server->safe_psql('postgres', q{
 	CREATE SCHEMA t;
 	CREATE SCHEMA a;
 	CREATE FUNCTION t.held(text) RETURNS text IMMUTABLE LANGUAGE plpgsql
-		AS 'BEGIN PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN $1; END';
+		AS $$BEGIN
+			/* The maps compute it, too. */
+			IF (SELECT r.mapped_at FROM snowflake_migrate.runs AS r ORDER BY r.run DESC LIMIT 1) IS NOT NULL THEN
+				PERFORM pg_catalog.pg_advisory_xact_lock_shared(1);
+			END IF;
+			RETURN $1;
+		END$$;
 	CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text NOT NULL CONSTRAINT a_key UNIQUE DEFERRABLE, level int);
 	CREATE INDEX b_held ON t.players (t.held(name));
 	CREATE INDEX c_level ON t.players (level);
