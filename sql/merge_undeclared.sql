@@ -256,6 +256,19 @@ SELECT format('CREATE TABLE b.%I AS TABLE %s', relname, oid::regclass) FROM pg_c
 INSERT INTO b.comments SELECT g, nullif(g / 2, 0) FROM generate_series(1, 50) AS g;
 INSERT INTO b.replies SELECT g, g % 40 + 1 FROM generate_series(1, 60) AS g;
 INSERT INTO b.pages SELECT g, g / 2 FROM generate_series(1, 40) AS g;
+-- a root alone makes no tree; a whole name, beside a part of the own table; a kind that may be the order's
+CREATE TABLE net.attachments (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint); CREATE TABLE b.attachments AS TABLE net.attachments;
+INSERT INTO b.attachments SELECT g, CASE WHEN g > 1 THEN 1 + g % 30 END FROM generate_series(1, 90) AS g;
+CREATE TABLE net.categories (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE b.categories AS TABLE net.categories;
+CREATE TABLE net.product_categories (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE b.product_categories AS TABLE net.product_categories;
+CREATE TABLE net.products (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), category_id bigint); CREATE TABLE b.products AS TABLE net.products;
+INSERT INTO b.categories SELECT g FROM generate_series(1, 30) AS g; INSERT INTO b.product_categories SELECT g FROM generate_series(1, 30) AS g;
+INSERT INTO b.products SELECT g, 1 + g % 30 FROM generate_series(1, 100) AS g;
+CREATE TABLE net.orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE b.orders AS TABLE net.orders;
+CREATE TABLE net.subscriptions (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE b.subscriptions AS TABLE net.subscriptions;
+CREATE TABLE net.payments (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), order_id bigint, order_type text); CREATE TABLE b.payments AS TABLE net.payments;
+INSERT INTO b.orders SELECT g FROM generate_series(1, 60) AS g; INSERT INTO b.subscriptions SELECT g FROM generate_series(1, 60) AS g;
+INSERT INTO b.payments SELECT g, g, CASE WHEN g % 2 = 0 THEN 'subscription' ELSE 'product' END FROM generate_series(1, 60) AS g;
 SELECT relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
 SELECT relation, object, certainty FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY relation, object;
 DROP SCHEMA b, net CASCADE;

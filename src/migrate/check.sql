@@ -151,11 +151,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.source_tables(bigint)
 
 /*
  * What a relation reads: itself, its partitions, or those of a view, and of the views in it (relations); and the
- * functions that views call, but PostgreSQL's own (pg_proc).  with_children: those that inherit, as well.
+ * functions that views call, but PostgreSQL's own (pg_proc).  with_children: those that inherit, as well.  left_out: a
+ * view that is not looked into.
  */
 CREATE FUNCTION snowflake_migrate_internal.read_by(
 	relation regclass,
 	with_children boolean,
+	left_out oid DEFAULT 0,
 	OUT class regclass,
 	OUT oid oid) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -170,7 +172,8 @@ AS $$
 					coalesce(o.oprcode, d.refobjid)
 				FROM (
 						SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r
-						WHERE v.class = 'pg_class'::regclass AND r.ev_class = v.oid AND r.ev_type = '1'
+						WHERE v.class = 'pg_class'::regclass AND r.ev_class = v.oid AND v.oid <> left_out
+							AND r.ev_type = '1'
 						UNION ALL
 						/* The body of a function that is no text. */
 						SELECT v.class, v.oid WHERE v.class = 'pg_proc'::regclass
@@ -186,7 +189,7 @@ AS $$
 	)
 	SELECT r.class, r.oid FROM read AS r
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.read_by(regclass, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.read_by(regclass, boolean, oid)
 	IS 'for snowflake_migrate.merge()''s own use: what a relation reads';
 
 /* The foreign tables that a relation reads. */

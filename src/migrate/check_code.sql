@@ -100,18 +100,18 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns whose values a run casts, and those that it is given';
 
 /*
- * Expressions that a run reads anew, as text, of tables, their partitions and the domains of their columns: it looks
- * for their functions and operators by name, and another role could have created one of the same name that fits
- * better, or could do so (overload.sql).  No lock is against that.  That its schema is not renamed, lock_schemas() sees
- * to, where the caller can.  given_columns: as run_columns() has them.
+ * Expressions that a run reads anew, as text, of tables, their partitions and the domains of their columns.
+ * given_columns: as run_columns() has them.  is_kept: while the table is locked, none is dropped, so that nobody can
+ * drop what it depends on with it.
  */
-CREATE FUNCTION snowflake_migrate_internal.overloads(
+CREATE FUNCTION snowflake_migrate_internal.run_expressions(
 	run_ bigint,
 	given_columns snowflake_internal.table_column[],
 	OUT relation regclass,
-	OUT object text,
-	OUT problem text,
-	OUT advice text) RETURNS SETOF record
+	OUT classid oid,
+	OUT objid oid,
+	OUT tree text,
+	OUT is_kept boolean) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	WITH merged AS MATERIALIZED (
@@ -119,10 +119,6 @@ AS $$
 	),
 	part AS MATERIALIZED (
 		SELECT p.oid FROM merged AS m CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(m.oid) AS p (oid)
-	),
-	caller AS MATERIALIZED (
-		SELECT s.role, s.is_superuser, snowflake_internal.other_roles() AS other_roles
-		FROM snowflake_internal.strongest_role() AS s
 	),
 	/* The types of the columns, and what domains are over; in how many tables does not matter. */
 	type AS MATERIALIZED (
@@ -138,36 +134,59 @@ AS $$
 			FROM type AS t JOIN pg_type AS y ON y.oid = t.oid AND y.typtype = 'd'
 		)
 		SELECT t.relation, t.oid, t.is_given FROM type AS t JOIN pg_type AS y ON y.oid = t.oid AND y.typtype = 'd'
+	)
+	SELECT c.conrelid, 'pg_constraint'::regclass, c.oid, c.conbin::text, true
+	FROM pg_constraint AS c
+	WHERE c.contype = 'c' AND c.conrelid IN (SELECT p.oid FROM part AS p)
+	UNION ALL
+	SELECT t.relation, 'pg_constraint'::regclass, c.oid, c.conbin::text, false
+	FROM type AS t JOIN pg_constraint AS c ON c.contypid = t.oid AND c.contype = 'c'
+	UNION ALL
+	SELECT t.relation, 'pg_type'::regclass, y.oid, y.typdefaultbin::text, false
+	FROM type AS t JOIN pg_type AS y ON y.oid = t.oid
+	WHERE NOT t.is_given AND y.typdefaultbin IS NOT NULL
+	UNION ALL
+	SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text, true
+	FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+	WHERE d.adrelid IN (SELECT m.oid FROM merged AS m)
+		AND (a.attgenerated <> '' OR (d.adrelid, a.attname)
+			NOT IN (SELECT g.relation, g.name FROM unnest(given_columns) AS g))
+	UNION ALL
+	SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text), true
+	FROM pg_index AS i
+	WHERE (i.indisunique OR i.indisexclusion) AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
+		AND i.indrelid IN (SELECT p.oid FROM part AS p)
+	UNION ALL
+	SELECT p.partrelid, 'pg_class'::regclass, p.partrelid, p.partexprs::text, true
+	FROM pg_partitioned_table AS p
+	WHERE p.partexprs IS NOT NULL AND pg_partition_root(p.partrelid) IN (SELECT m.oid FROM merged AS m)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.run_expressions(bigint, snowflake_internal.table_column[])
+	IS 'for snowflake_migrate.merge()''s own use: the expressions that a run reads anew';
+
+/*
+ * For the functions and operators of these expressions a run looks by name, and another role could have created one of
+ * the same name that fits better, or could do so (overload.sql).  No lock is against that.  That its schema is not
+ * renamed, lock_code_schemas() sees to, where the caller can.
+ */
+CREATE FUNCTION snowflake_migrate_internal.overloads(
+	run_ bigint,
+	given_columns snowflake_internal.table_column[],
+	OUT relation regclass,
+	OUT object text,
+	OUT problem text,
+	OUT advice text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH caller AS MATERIALIZED (
+		SELECT s.role, s.is_superuser, snowflake_internal.other_roles() AS other_roles
+		FROM snowflake_internal.strongest_role() AS s
 	),
-	expression (relation, classid, objid, tree) AS MATERIALIZED (
-		SELECT c.conrelid, 'pg_constraint'::regclass, c.oid, c.conbin::text
-		FROM pg_constraint AS c
-		WHERE c.contype = 'c' AND c.conrelid IN (SELECT p.oid FROM part AS p)
-		UNION ALL
-		SELECT t.relation, 'pg_constraint'::regclass, c.oid, c.conbin::text
-		FROM type AS t JOIN pg_constraint AS c ON c.contypid = t.oid AND c.contype = 'c'
-		UNION ALL
-		SELECT t.relation, 'pg_type'::regclass, y.oid, y.typdefaultbin::text
-		FROM type AS t JOIN pg_type AS y ON y.oid = t.oid
-		WHERE NOT t.is_given AND y.typdefaultbin IS NOT NULL
-		UNION ALL
-		SELECT d.adrelid, 'pg_attrdef'::regclass, d.oid, d.adbin::text
-		FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-		WHERE d.adrelid IN (SELECT m.oid FROM merged AS m)
-			AND (a.attgenerated <> '' OR (d.adrelid, a.attname)
-				NOT IN (SELECT g.relation, g.name FROM unnest(given_columns) AS g))
-		UNION ALL
-		SELECT i.indrelid, 'pg_class'::regclass, i.indexrelid, concat(i.indexprs::text, i.indpred::text)
-		FROM pg_index AS i
-		WHERE (i.indisunique OR i.indisexclusion) AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
-			AND i.indrelid IN (SELECT p.oid FROM part AS p)
-		UNION ALL
-		SELECT p.partrelid, 'pg_class'::regclass, p.partrelid, p.partexprs::text
-		FROM pg_partitioned_table AS p
-		WHERE p.partexprs IS NOT NULL AND pg_partition_root(p.partrelid) IN (SELECT m.oid FROM merged AS m)
+	expression AS MATERIALIZED (
+		SELECT e.* FROM snowflake_migrate_internal.run_expressions(run_, given_columns) AS e
 	),
 	found AS MATERIALIZED (
-		SELECT e.relation, e.classid, e.objid, d.refclassid, d.refobjid,
+		SELECT e.relation, e.classid, e.objid, e.is_kept, d.refclassid, d.refobjid,
 			coalesce(p.pronamespace, o.oprnamespace) AS schema,
 			snowflake_migrate_internal.is_vague(e.tree, d.refclassid, d.refobjid) AS is_vague
 		FROM expression AS e
@@ -176,19 +195,19 @@ AS $$
 			LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
 		WHERE p.oid IS NOT NULL OR o.oid IS NOT NULL
 	),
-	/* In a schema of the same name, anything fits. */
+	/* In a schema of the same name, or in the place of what is dropped, anything fits. */
 	planter AS MATERIALIZED (
-		SELECT s.refclassid, s.refobjid, s.is_vague,
+		SELECT s.refclassid, s.refobjid, s.is_vague, s.is_kept,
 			coalesce(CASE WHEN s.is_vague THEN snowflake_migrate_internal.overloader(s.refclassid, s.refobjid) END,
-					 CASE WHEN c.is_superuser AND NOT snowflake_internal.can_lock_schemas()
+					 CASE WHEN c.is_superuser AND NOT (s.is_kept AND snowflake_internal.can_lock_schemas())
 						THEN (SELECT o.role FROM snowflake_internal.other_schema_owner(s.schema, c.other_roles) AS o
-							  WHERE o.can_rename) END) AS role
-		FROM (SELECT DISTINCT f.refclassid, f.refobjid, f.schema, f.is_vague FROM found AS f) AS s
+							  WHERE o.can_rename OR NOT s.is_kept) END) AS role
+		FROM (SELECT DISTINCT f.refclassid, f.refobjid, f.schema, f.is_vague, f.is_kept FROM found AS f) AS s
 			CROSS JOIN caller AS c
 	),
 	named AS (
 		SELECT f.relation, f.classid, f.objid, f.refclassid, f.refobjid, p.role
-		FROM found AS f JOIN planter AS p USING (refclassid, refobjid, is_vague)
+		FROM found AS f JOIN planter AS p USING (refclassid, refobjid, is_vague, is_kept)
 		UNION
 		/* Its owner can add casts, which is no news to who is no superuser. */
 		SELECT e.relation, e.classid, e.objid, 'pg_type'::regclass, y.oid, y.typowner
@@ -212,18 +231,35 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.overloads(bigint, snowflake_internal.table_column[])
 	IS 'for snowflake_migrate.merge()''s own use: what another role''s code could take the place of';
 
-/* The schemas of others in which a run may look for functions and operators: they keep their names while it does. */
-CREATE FUNCTION snowflake_migrate_internal.lock_code_schemas() RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+/*
+ * The schemas of others in which a run looks for functions, operators and types keep their names while it does.  No
+ * others are locked: whoever owns one could keep the run waiting.
+ */
+CREATE FUNCTION snowflake_migrate_internal.lock_code_schemas(
+	run_ bigint,
+	given_columns snowflake_internal.table_column[]) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
+	WITH used (schema) AS (
+		SELECT coalesce(p.pronamespace, o.oprnamespace)
+		FROM snowflake_migrate_internal.run_expressions(run_, given_columns) AS e
+			JOIN pg_depend AS d ON d.classid = e.classid AND d.objid = e.objid AND d.objsubid = 0
+			LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+			LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+		UNION
+		SELECT y.typnamespace
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
+			JOIN pg_type AS c ON c.oid = a.atttypid
+			JOIN pg_type AS y ON y.oid IN (c.oid, c.typbasetype, c.typelem)
+	)
 	SELECT snowflake_internal.lock_schemas(ARRAY(
 		SELECT n.oid
-		FROM unnest(snowflake_internal.other_roles()) AS o (oid) JOIN pg_namespace AS n ON n.nspowner = o.oid
-		WHERE EXISTS (SELECT FROM pg_proc AS p WHERE p.pronamespace = n.oid)
-			OR EXISTS (SELECT FROM pg_operator AS p WHERE p.oprnamespace = n.oid)))
+		FROM used AS u JOIN pg_namespace AS n ON n.oid = u.schema
+		WHERE n.nspowner = ANY (snowflake_internal.other_roles())))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.lock_code_schemas()
-	IS 'for snowflake_migrate.merge()''s own use: keeps the schemas of functions from being renamed';
+COMMENT ON FUNCTION snowflake_migrate_internal.lock_code_schemas(bigint, snowflake_internal.table_column[])
+	IS 'for snowflake_migrate.merge()''s own use: keeps the schemas of functions and types from being renamed';
 
 /*
  * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for
@@ -239,11 +275,11 @@ DECLARE
 	seen_read oid[];
 	seen_written oid[];
 BEGIN
-	PERFORM snowflake_migrate_internal.lock_code_schemas();
 	LOOP
 		SELECT r.read, r.written INTO relations FROM snowflake_migrate_internal.run_relations(run_) AS r;
 		EXIT WHEN relations.read = seen_read AND relations.written = seen_written;
 		columns := snowflake_migrate_internal.run_columns(run_);
+		PERFORM snowflake_migrate_internal.lock_code_schemas(run_, columns.given_columns);
 		PERFORM snowflake_internal.refuse_dangerous_code(relations.read, relations.written,
 			columns.cast_columns, columns.given_columns);
 		seen_read := relations.read;
@@ -257,6 +293,8 @@ BEGIN
 				DETAIL = format('%s: %s.', overload.object, overload.problem),
 				HINT = overload.advice;
 		END IF;
+		PERFORM snowflake_migrate_internal.refuse_expressions(
+			ARRAY(SELECT d.query FROM snowflake_migrate_internal.declared_queries(run_) AS d));
 	END IF;
 END
 $$;
@@ -274,7 +312,6 @@ DECLARE
 	seen_written oid[];
 	caller CONSTANT record := snowflake_internal.strongest_role();
 BEGIN
-	PERFORM snowflake_migrate_internal.lock_code_schemas();
 	LOOP
 		SELECT r.read || ARRAY(SELECT m.relation::oid FROM snowflake_migrate_internal.not_merged(run_) AS m ORDER BY 1)
 				AS read,
@@ -283,6 +320,7 @@ BEGIN
 			FROM snowflake_migrate_internal.run_relations(run_) AS r;
 		columns := snowflake_migrate_internal.run_columns(run_);
 		EXIT WHEN NOT caller.is_superuser OR (relations.read = seen_read AND relations.written = seen_written);
+		PERFORM snowflake_migrate_internal.lock_code_schemas(run_, columns.given_columns);
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, d.relation::text, d.object, d.problem,
 				advice => concat_ws(' ', d.advice, CASE
 					WHEN NOT has_table_privilege(d.owner, 'snowflake_migrate.runs', 'INSERT')
@@ -300,7 +338,7 @@ BEGIN
 			CASE WHEN caller.is_superuser THEN 'error' ELSE 'warning' END, NULL, o.relation::text, o.object, o.problem,
 			advice => o.advice)
 		FROM snowflake_migrate_internal.overloads(run_, columns.given_columns) AS o;
-	IF FOUND AND caller.is_superuser THEN
+	IF FOUND AND caller.is_superuser OR NOT snowflake_migrate_internal.check_expressions(run_) THEN
 		RETURN false;
 	ELSIF NOT caller.is_superuser THEN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.relation::text, c.object,

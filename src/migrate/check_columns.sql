@@ -492,42 +492,32 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_column_names(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds columns with names that it uses itself';
 
 /*
- * CHECKs and unique indexes by functions of the whole row: a row as it becomes has not the table's type before it is
- * there.
+ * CHECKs and unique indexes over the whole row: while it is not there yet, a row as it becomes has not the table's
+ * type, and has the merge's own columns as well.
  */
 CREATE FUNCTION snowflake_migrate_internal.check_whole_rows(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation::text, r.name,
-			format('it calls %s, a function of the whole row: whether rows as they become fit cannot be known before '
-				   'they are there', r.functions),
-			advice => 'Let the function take columns instead, or drop this before the merge, and create it again after '
-				'it.')
-		FROM (
-			SELECT t.relation, e.name, string_agg(DISTINCT p.oid::regproc::text, ', ') AS functions
-			FROM snowflake_migrate_internal.merged_tables(run_) AS t
-				CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
-				JOIN pg_class AS c ON c.oid = o.oid
-				CROSS JOIN LATERAL (
-					SELECT 'pg_constraint'::regclass, n.oid, n.conname
-					FROM pg_constraint AS n WHERE n.conrelid = c.oid AND n.contype = 'c'
-					UNION ALL
-					SELECT 'pg_class'::regclass, x.oid, x.relname
-					FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-					WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion)
-				) AS e (class, oid, name)
-				JOIN pg_depend AS d ON d.classid = e.class AND d.objid = e.oid
-					AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-				LEFT JOIN pg_operator AS w ON d.refclassid = 'pg_operator'::regclass AND w.oid = d.refobjid
-				JOIN pg_proc AS p ON p.oid = coalesce(w.oprcode, d.refobjid) AND c.reltype = ANY (p.proargtypes)
-			GROUP BY t.relation, e.name
-		) AS r;
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, e.name,
+			'it is about the whole row: whether rows as they become fit cannot be known before they are there',
+			advice => 'Write it over the columns, or drop it before the merge, and create it again after it.')
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+			CROSS JOIN LATERAL (
+				SELECT n.conname, n.conbin::text
+				FROM pg_constraint AS n WHERE n.conrelid = o.oid AND n.contype = 'c'
+				UNION ALL
+				SELECT x.relname, concat(i.indexprs::text, i.indpred::text)
+				FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+				WHERE i.indrelid = o.oid AND (i.indisunique OR i.indisexclusion)
+			) AS e (name, tree)
+		WHERE e.tree ~ ':varattno 0 ';
 	RETURN NOT FOUND;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_whole_rows(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: finds what takes rows of the table''s type';
+	IS 'for snowflake_migrate.merge()''s own use: finds what is about whole rows';
 
 CREATE FUNCTION snowflake_migrate_internal.check_columns(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off

@@ -320,6 +320,29 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_duplicates(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds keys that several rows of a source have';
 
+/*
+ * Policies that change a column of the key by which a table's rows are told, in the maps, the proof and the rollback:
+ * these know a row by its key in the source and its id in the target.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_changed_keys(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, c.name,
+			format('policy "%s" changes it, and it is part of the key (%s) by which rows are told', c.changed_by,
+				   array_to_string(t.key, ', ')),
+			advice => 'Give the table another primary key, and make this one a UNIQUE constraint, for which the policy '
+				'is declared; or choose another policy.')
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
+		WHERE t.run = run_ AND t.kind = 'key' AND c.changed_by IN ('suffix', 'next_free', 'rerank')
+			AND c.name = ANY (t.key);
+	RETURN NOT FOUND;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_changed_keys(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds keys that policies would change';
+
 CREATE FUNCTION snowflake_migrate_internal.check_keys(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -327,8 +350,9 @@ DECLARE
 	key_types CONSTANT boolean := snowflake_migrate_internal.check_key_types(run_);
 	reference_types CONSTANT boolean := snowflake_migrate_internal.check_reference_types(run_);
 	uniqueness CONSTANT boolean := snowflake_migrate_internal.check_duplicates(run_);
+	changes CONSTANT boolean := snowflake_migrate_internal.check_changed_keys(run_);
 BEGIN
-	RETURN key_types AND reference_types AND uniqueness;
+	RETURN key_types AND reference_types AND uniqueness AND changes;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_keys(bigint)

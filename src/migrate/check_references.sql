@@ -138,36 +138,42 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_conditions(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with conditions of references';
 
 /*
- * Conditions of references that read what the merge changes, in sub-selects or functions.  The maps, the copy and the
- * proof each ask them anew, and would hear something else.  When the maps are made, it is known what comes; there is a
- * schema then for the view whose dependencies say what a condition reads.
+ * Conditions of references that would say something else when they are asked again, as the maps, the copy and the proof
+ * do: those that read what the merge changes, or users of a target in use may, in sub-selects or functions; and those
+ * that depend on the time, or on chance.  When the maps are made, it is known what comes.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_changing_conditions(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	view CONSTANT text := snowflake_migrate_internal.relation(run_, 'condition');
+	is_in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	ref record;
-	changed text;
-	called text;
+	view regclass;
+	found_ record;
 BEGIN
 	FOR ref IN
-		SELECT t.relation, f.name, f.condition, c.relname,
-			(SELECT string_agg(format('CAST(NULL AS %s) AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', ')
-			 FROM snowflake_migrate_internal.columns_of(t.relation) AS a) AS columns
+		SELECT t.relation, f.name, f.condition, c.relname
 		FROM snowflake_migrate_internal.plan_references AS f
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 			JOIN pg_class AS c ON c.oid = t.relation
 		WHERE f.run = run_ AND f.condition IS NOT NULL
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
-						WHERE s.run = f.run AND s.no = f.no AND s.rows_to_do > 0)
+						WHERE s.run = f.run AND s.no = f.no AND (s.rows_to_do > 0 OR t.mode IN ('match', 'same_id')))
 		ORDER BY f.id
 	LOOP
-		EXECUTE format('CREATE VIEW %s AS SELECT (%s) IS TRUE AS holds FROM (SELECT %s) AS %I',
-					   view, ref.condition, ref.columns, ref.relname);
+		/* The row itself is given: only what is read beside it counts. */
+		EXECUTE format('CREATE TEMPORARY VIEW snowflake_row AS SELECT * FROM ONLY %s', ref.relation);
+		view := snowflake_migrate_internal.create_expressions_view(
+			ARRAY[format('SELECT (%s) IS TRUE FROM pg_temp.snowflake_row AS %I', ref.condition, ref.relname)]);
 		WITH read AS MATERIALIZED (
-			SELECT r.class, r.oid FROM snowflake_migrate_internal.read_by(view::regclass, true) AS r
+			SELECT r.class, r.oid
+			FROM snowflake_migrate_internal.read_by(view, true, 'pg_temp.snowflake_row'::regclass) AS r
+		),
+		tree AS MATERIALIZED (
+			SELECT w.ev_action::text AS tree
+			FROM read AS r JOIN pg_rewrite AS w ON w.ev_class = r.oid AND w.ev_type = '1'
+			WHERE r.class = 'pg_class'::regclass AND r.oid <> 'pg_temp.snowflake_row'::regclass
 		)
 		SELECT
 			(SELECT string_agg(t.relation::text, ', ' ORDER BY t.no)
@@ -180,31 +186,53 @@ BEGIN
 				AND (EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 							 WHERE s.run = run_ AND s.no = t.no AND s.rows_to_do > 0)
 					 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
-								WHERE c.run = run_ AND c.no = t.no AND (c.in_target OR c.combine IS NOT NULL)))),
+								WHERE c.run = run_ AND c.no = t.no AND (c.in_target OR c.combine IS NOT NULL)))
+			) AS changed,
+			(SELECT string_agg(c.oid::regclass::text, ', ' ORDER BY c.oid)
+			 FROM read AS r JOIN pg_class AS c ON r.class = 'pg_class'::regclass AND c.oid = r.oid
+			 WHERE is_in_use AND c.relkind IN ('r', 'p', 'f', 'm')) AS in_use,
+			coalesce(
+				(SELECT min(p.oid::regprocedure::text)
+				 FROM tree AS w,
+					regexp_matches(w.tree, ':(?:funcid|opfuncid) ([0-9]+)', 'g') AS m (ids)
+					JOIN pg_proc AS p ON p.oid = m.ids[1]::oid
+				 WHERE p.oid < 16384 AND (p.provolatile = 'v'
+					OR p.proname IN ('now', 'transaction_timestamp', 'statement_timestamp')
+					OR p.proname = 'age' AND p.pronargs = 1)),
+				(SELECT min('current_timestamp') FROM tree AS w WHERE w.tree ~ '[{]SQLVALUEFUNCTION ')) AS unsteady,
 			(SELECT string_agg(r.oid::regprocedure::text, ', ' ORDER BY r.oid::regprocedure::text)
 			 FROM read AS r JOIN pg_proc AS p USING (oid)
 			 WHERE r.class = 'pg_proc'::regclass AND p.provolatile <> 'i' AND p.oid >= 16384
 				AND NOT EXISTS (SELECT FROM pg_depend AS e
-								WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e'))
-			INTO changed, called;
-		EXECUTE format('DROP VIEW %s', view);
-		IF changed IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, ref.relation::text, ref.name,
-				format('the condition of the reference reads %s, which the merge changes', changed),
-				advice => 'Declare the reference with a condition on the row''s own columns, or on tables that the '
-					'merge does not change. Where rows are shared (mode "match"), insert into the target those that '
-					'only sources have; then the merge does not change the table.');
-		ELSIF called IS NOT NULL THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, ref.relation::text, ref.name,
-				format('the condition of the reference calls %s, which may read what the merge changes', called),
-				advice => 'If it does, declare the reference with another condition: rows that are to come are not '
-					'there yet. If it reads no table, it can be IMMUTABLE.');
-		END IF;
+								WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
+			) AS called
+			INTO found_;
+		DROP VIEW pg_temp.snowflake_expressions, pg_temp.snowflake_row;
+		PERFORM snowflake_migrate_internal.add_to_report(run_, p.severity, NULL, ref.relation::text, ref.name,
+				'the condition of the reference ' || p.problem, advice => p.advice)
+			FROM (
+				SELECT 1, 'error', format('reads %s, which the merge changes', found_.changed),
+					'Declare the reference with a condition on the row''s own columns, or on tables that the merge '
+						'does not change. Where rows are shared (mode "match"), insert into the target those that only '
+						'sources have; then the merge does not change the table.'
+				UNION ALL
+				SELECT 2, 'error', format('reads %s, which users of the target may change', found_.in_use),
+					'Declare the reference with a condition on the row''s own columns, or merge with the target closed.'
+				UNION ALL
+				SELECT 3, 'error', format('calls %s, which says something else each time', found_.unsteady),
+					'It is asked for the maps, the copy and the proof: give the time as a constant.'
+				UNION ALL
+				SELECT 4, 'warning', format('calls %s, which may read what the merge changes', found_.called),
+					'If it does, declare the reference with another condition: rows that are to come are not there '
+						'yet. If it reads no table, it can be IMMUTABLE.'
+			) AS p (n, severity, problem, advice)
+			WHERE p.n = CASE WHEN found_.changed IS NOT NULL THEN 1 WHEN found_.in_use IS NOT NULL THEN 2
+				WHEN found_.unsteady IS NOT NULL THEN 3 WHEN found_.called IS NOT NULL THEN 4 END;
 	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_changing_conditions(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: conditions of references that read what the merge changes';
+	IS 'for snowflake_migrate.merge()''s own use: conditions of references that would say something else later';
 
 /* Conditions on the rows that come: that can't be evaluated in a source, or in a table without a key. */
 CREATE FUNCTION snowflake_migrate_internal.check_only(run_ bigint) RETURNS boolean
@@ -370,14 +398,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_target(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: rows of the target that refer to nothing';
 
+/* Declared paths into a document of which one leads to the ids of the other, too: they would be mapped twice. */
+CREATE FUNCTION snowflake_migrate_internal.check_paths(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.name,
+			format('path %s leads to the ids at %s, too', a.path, b.path),
+			advice => 'Declare paths that exclude each other, or conditions that do.')
+		FROM snowflake_migrate_internal.plan_references AS a
+			JOIN snowflake_migrate_internal.plan_references AS b USING (run, no, name)
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, a.no) AS t
+		WHERE run = run_ AND a.path <> b.path AND (a.condition IS NULL OR b.condition IS NULL)
+			AND snowflake_migrate_internal.path_covers(a.path, b.path);
+	RETURN NOT FOUND;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_paths(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds paths that overlap';
+
 CREATE FUNCTION snowflake_migrate_internal.check_references(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	can_map CONSTANT boolean := snowflake_migrate_internal.check_only(run_);
+	are_apart CONSTANT boolean := snowflake_migrate_internal.check_paths(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_foreign_keys(run_);
-	RETURN snowflake_migrate_internal.check_conditions(run_, 'before the maps') AND can_map;
+	RETURN snowflake_migrate_internal.check_conditions(run_, 'before the maps') AND can_map AND are_apart;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint)

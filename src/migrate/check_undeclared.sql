@@ -675,11 +675,13 @@ COMMENT ON FUNCTION snowflake_migrate_internal.kinds(bigint, regclass, name[], n
 
 /*
  * What is to be asked of a column that another beside it says of which table its ids are: of each kind of ids that
- * it holds, by what kinds() found in the table.
+ * it holds, by what kinds() found in the table.  is_table_itself: by its own name and values they are one table's, so
+ * that the kind may be an attribute of the rows there.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_kinds(
 	col snowflake_migrate_internal.questioned_column,
 	kinds_of_table jsonb,
+	is_table_itself boolean,
 	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -702,11 +704,12 @@ BEGIN
 				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
 	RETURN ROW ('kinds', col.relation, col.name,
 		format('looks like a reference to a table that column %I names', col.kind_column), NULL,
-		referenced, conditions, NULL, 'sure', NULL)::snowflake_migrate_internal.question;
+		referenced, conditions, NULL, CASE WHEN is_table_itself THEN 'open' ELSE 'sure' END, NULL)
+		::snowflake_migrate_internal.question;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_kinds(
-	snowflake_migrate_internal.questioned_column, jsonb, snowflake_migrate_internal.vocabulary)
+	snowflake_migrate_internal.questioned_column, jsonb, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column of ids of several tables';
 
 /*
@@ -779,7 +782,7 @@ DECLARE
 BEGIN
 	IF coalesce(cardinality(col.relations), 0) = 0 THEN
 		/* No row has a value yet, or those that there are belong to nothing that is merged. */
-		IF (has_id OR namesake IS NOT NULL AND col.total = 0) AND col.form <> 'text' THEN
+		IF (has_id OR namesake IS NOT NULL) AND col.form <> 'text' THEN
 			RETURN NEXT ROW ('perhaps', col.relation, col.name,
 				'may hold ids' || coalesce(' of ' || namesake, ''), NULL,
 				ARRAY[coalesce(namesake::text, '?')], NULL, NULL, 'open', NULL)::snowflake_migrate_internal.question;
@@ -804,51 +807,63 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_by_values(
 		bigint, snowflake_migrate_internal.questioned_column, regclass, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column whose values are keys';
 
-/* Whether a tree of rows may have its parents in this column: its root has none. */
-CREATE FUNCTION snowflake_migrate_internal.has_root(run_ bigint, col snowflake_migrate_internal.questioned_column)
-RETURNS boolean
+/*
+ * Whether this column has the parents of a tree: its root has none (else: rootless), and rows come after their parents,
+ * so that these have the lower numbers (else: unordered).
+ */
+CREATE FUNCTION snowflake_migrate_internal.tree_shape(run_ bigint, col snowflake_migrate_internal.questioned_column)
+RETURNS text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	source record;
-	found boolean := false;
+	has_root boolean := false;
+	root_here boolean;
+	ordered_here boolean;
+	is_ordered boolean := true;
 BEGIN
 	FOR source IN
-		SELECT s.source_relation
+		SELECT s.source_relation, t.key[1] AS key
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
 		WHERE s.no = col.no AND snowflake_migrate_internal.can_read(s.source_relation)
-			AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[col.name])
+			AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[col.name, t.key[1]])
 	LOOP
-		EXIT WHEN found;
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT EXISTS (SELECT FROM {source} AS s WHERE coalesce(s.{"column"}::text, '') IN ('', '0', '-1'))
+			SELECT coalesce(bool_or(v.value IN ('', '0', '-1')), false),
+				coalesce(bool_and(v.value IN ('', '0', '-1') OR v.value::numeric < s.{"key"}), true)
+			FROM {source} AS s CROSS JOIN LATERAL (SELECT coalesce(s.{"column"}::text, '')) AS v (value)
 		$query$, jsonb_build_object('source', snowflake_migrate_internal.only(source.source_relation),
-									'column', col.name)) INTO found;
+									'column', col.name, 'key', source.key)) INTO root_here, ordered_here;
+		has_root := has_root OR root_here;
+		is_ordered := is_ordered AND ordered_here;
 	END LOOP;
-	RETURN found;
+	RETURN CASE WHEN NOT has_root THEN 'rootless' WHEN NOT is_ordered THEN 'unordered' ELSE 'tree' END;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.has_root(bigint, snowflake_migrate_internal.questioned_column)
-	IS 'for snowflake_migrate.merge()''s own use: whether a column may have the parents of a tree';
+COMMENT ON FUNCTION snowflake_migrate_internal.tree_shape(bigint, snowflake_migrate_internal.questioned_column)
+	IS 'for snowflake_migrate.merge()''s own use: whether a column has the parents of a tree';
 
 /*
  * What is to be asked of a column whose name is one of a table (referenced): with an id in it (is_stem), or else just
  * the table's.  Its values may say so, too, or not; is_short: they are keys of it, and rather those of a smaller table;
- * is_rootless: they are keys of its own table, and of another, and no row is without a parent.
+ * shape: where they are keys of its own table, and of another, that of the tree of rows.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_by_name(
 	col snowflake_migrate_internal.questioned_column,
 	referenced regclass,
 	is_stem boolean,
 	is_short boolean,
-	is_rootless boolean,
+	shape text,
 	known snowflake_migrate_internal.vocabulary) RETURNS snowflake_migrate_internal.question
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	n CONSTANT int := array_position(col.relations, referenced);
 	is_odd CONSTANT boolean := n IS NULL AND col.total > 0;
+	own_word CONSTANT text := (
+		SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = col.relation);
 	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */
 	is_either CONSTANT boolean := col.stem = 'parent' AND referenced = col.relation AND EXISTS (
 		SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
@@ -865,16 +880,22 @@ DECLARE
 			CROSS JOIN LATERAL (SELECT '_' || substring(col.stem FROM '[^_]+$')) AS l (word)
 		WHERE is_stem AND n IS NOT NULL AND w.is_plain AND w.relation <> referenced AND w.relation = ANY (col.relations)
 			AND right('_' || w.word, length(l.word)) = l.word
-			AND NOT EXISTS (
-				SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
-				WHERE r.relation = referenced AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem));
+			/* Of the whole name, only a part of its own table may be another: product_categories of products. */
+			AND (EXISTS (SELECT FROM snowflake_migrate_internal.singulars(own_word) AS o (word)
+						 WHERE starts_with(w.word, o.word || '_'))
+				 OR NOT EXISTS (
+					SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
+					WHERE r.relation = referenced AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem)));
 BEGIN
-	IF is_rootless THEN
+	IF shape IN ('rootless', 'unordered') THEN
 		others := snowflake_migrate_internal.likeliest(
-			col.relation, '', array_remove(col.relations, referenced), known) || referenced;
+			col.relation, '', array_remove(col.relations, referenced), known);
+		others := CASE shape WHEN 'rootless' THEN others || referenced ELSE referenced || others END;
 		RETURN ROW ('reference', col.relation, col.name,
-			format('may be a reference to %s: no row is without a parent, and its values are keys of it, and of %s',
-				   others[1], snowflake_migrate_internal.listed(others[2 :])),
+			format('may be a reference to %s: its values are keys of it, and of %s; as parents of its own table, %s',
+				   others[1], snowflake_migrate_internal.listed(others[2 :]), CASE shape
+					WHEN 'rootless' THEN 'no row is without one'
+					ELSE 'some would have a higher number than their children' END),
 			format('%s of %s values are keys of it', col.hits[array_position(col.relations, others[1])], col.total),
 			others::text[], NULL, NULL, CASE WHEN is_either THEN 'likely' ELSE 'open' END,
 			NULL)::snowflake_migrate_internal.question;
@@ -907,7 +928,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_by_name(
-		snowflake_migrate_internal.questioned_column, regclass, boolean, boolean, boolean,
+		snowflake_migrate_internal.questioned_column, regclass, boolean, boolean, text,
 		snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: what is to be asked of a column that is called like a table';
 
@@ -974,7 +995,8 @@ BEGIN
 				FROM unnest(cols) AS c WHERE c.no = col.no AND c.kind_column IS NOT NULL);
 		END IF;
 		question := CASE WHEN col.kind_column IS NOT NULL
-			THEN snowflake_migrate_internal.find_kinds(col, kinds, known) END;
+			THEN snowflake_migrate_internal.find_kinds(
+				col, kinds, coalesce(referenced = ANY (col.relations), false), known) END;
 		/* Where the kinds are tables, its own name says less: item_type may be an order's. */
 		IF referenced IS NOT NULL AND (question.referenced <@ '{?}') IS NOT FALSE
 			AND (col.kind_column IS NULL OR col.total = 0 OR referenced = ANY (col.relations))
@@ -992,13 +1014,13 @@ BEGIN
 				END IF;
 			END IF;
 			RETURN NEXT snowflake_migrate_internal.find_by_name(col, referenced, true, is_short,
-				col.stem = 'parent' AND col.form <> 'array' AND referenced = col.relation
-					AND coalesce(referenced = ANY (col.relations) AND cardinality(col.relations) > 1, false)
-					AND NOT snowflake_migrate_internal.has_root(run_, col), known);
+				CASE WHEN col.stem = 'parent' AND col.form = 'integer' AND referenced = col.relation
+						AND referenced = ANY (col.relations) AND cardinality(col.relations) > 1
+					THEN snowflake_migrate_internal.tree_shape(run_, col) ELSE '' END, known);
 		ELSIF col.kind_column IS NOT NULL THEN
 			RETURN NEXT question;
 		ELSIF namesake = ANY (col.relations) THEN
-			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, false, false, known);
+			RETURN NEXT snowflake_migrate_internal.find_by_name(col, namesake, false, false, '', known);
 		ELSE
 			RETURN QUERY SELECT q.*
 				FROM snowflake_migrate_internal.find_by_values(run_, col, namesake, known) AS q;

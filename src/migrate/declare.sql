@@ -98,6 +98,26 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.columns_exist(regclass, name[])
 	IS 'for the declarations of a merge: an error where columns do not exist';
 
+/* An error where a query can't be asked, or would run code of other roles. */
+CREATE FUNCTION snowflake_migrate_internal.try_query(query text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	BEGIN
+		PERFORM snowflake_migrate_internal.refuse_expressions(ARRAY[query]);
+	EXCEPTION
+		WHEN insufficient_privilege THEN
+			RAISE;
+		/* What cannot be parsed says so itself, and runs nothing. */
+		WHEN syntax_error_or_access_rule_violation OR feature_not_supported THEN
+			NULL;
+	END;
+	EXECUTE query;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.try_query(text)
+	IS 'for the extension''s own use: an error where a query can''t be asked';
+
 /*
  * An error where a table can't be asked for this.  To plan the query would run others' code, and to read it, where a
  * text is taken for a value of a column's type.
@@ -112,8 +132,9 @@ BEGIN
 	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}', ARRAY(
 		SELECT (a.attrelid, a.attname)::snowflake_internal.table_column
 		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped));
-	EXECUTE format('SELECT %s FROM ONLY %s AS %I WHERE %s', expression, relation,
-				   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation), condition);
+	PERFORM snowflake_migrate_internal.try_query(
+		format('SELECT %s FROM ONLY %s AS %I WHERE %s', expression, relation,
+			   (SELECT c.relname FROM pg_class AS c WHERE c.oid = relation), condition));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.try_expression(regclass, text, text)
@@ -577,10 +598,12 @@ BEGIN
 			RETURN;
 		END IF;
 		PERFORM snowflake_migrate_internal.try_expression(relation_, '1');
-		EXECUTE format('SELECT %s FROM ONLY %s AS kept, ONLY %s AS gone WHERE false', way, relation_, relation_);
+		PERFORM snowflake_migrate_internal.try_query(
+			format('SELECT %s FROM ONLY %s AS kept, ONLY %s AS gone WHERE false', way, relation_, relation_));
 		/* What is about more than these two rows is refused in WHERE. */
-		EXECUTE format('SELECT FROM ONLY %s AS kept, ONLY %s AS gone WHERE CAST((%s) AS %s) IS NULL AND false',
-					   relation_, relation_, way, type_name);
+		PERFORM snowflake_migrate_internal.try_query(
+			format('SELECT FROM ONLY %s AS kept, ONLY %s AS gone WHERE CAST((%s) AS %s) IS NULL AND false',
+				   relation_, relation_, way, type_name));
 	EXCEPTION WHEN syntax_error_or_access_rule_violation OR feature_not_supported THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('column "%s" of table %s cannot be combined by "%s"', column_name, relation_, way),

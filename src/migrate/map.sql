@@ -394,7 +394,7 @@ BEGIN
 		UNION ALL
 		/* What is unique is computed where clashes are looked for. */
 		SELECT format('CASE WHEN %s THEN CASE WHEN %s THEN num_nulls(%s) END END',
-				CASE WHEN i.indrelid <> relation THEN pg_get_partition_constraintdef(i.indrelid) ELSE 'true' END,
+				coalesce(CASE WHEN i.indrelid <> relation THEN pg_get_partition_constraintdef(i.indrelid) END, 'true'),
 				coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
 				coalesce((SELECT string_agg(snowflake_migrate_internal.index_expression(i.indexrelid, n), ', ')
 						  FROM generate_series(1, i.indnkeyatts) AS n WHERE i.indkey[n - 1] = 0), '1'))
@@ -403,8 +403,12 @@ BEGIN
 				AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
 				AND (o.oid = relation OR NOT EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhrelid = i.indexrelid))
 			CROSS JOIN LATERAL (SELECT concat(i.indexprs::text, i.indpred::text)) AS x (tree)
-		/* A row as it becomes has not the table's type.  Read anew, it must be no other role's code that is found. */
+		/*
+		 * A row as it becomes has not the table's type.  Read anew, = is pg_catalog's where a text names no operator;
+		 * and it must be no other role's code that is found.
+		 */
 		WHERE x.tree !~ ':varattno 0 '
+			AND NOT (x.tree ~ '[{](DISTINCTEXPR|NULLIFEXPR|CASETESTEXPR) ' AND x.tree ~ ':opno [1-9][0-9]{4}')
 			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.index_planter(i.indexrelid))
 			AND NOT EXISTS (SELECT FROM snowflake_internal.computed_types(x.tree) AS y (oid) JOIN pg_type USING (oid)
 							WHERE typowner = ANY (snowflake_internal.other_roles()))
@@ -1154,25 +1158,33 @@ BEGIN
 		FOREACH step IN ARRAY steps LOOP
 			PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
 		END LOOP;
-	EXCEPTION WHEN data_exception OR check_violation OR not_null_violation OR raise_exception THEN
-		has_failed := true;
+	EXCEPTION
+		WHEN insufficient_privilege THEN
+			RAISE;
+		WHEN data_exception OR check_violation OR not_null_violation OR raise_exception OR feature_not_supported
+			OR syntax_error_or_access_rule_violation THEN
+			has_failed := true;
 	END;
 	IF has_failed THEN
 		/* Once more, step by step: which tables it is. */
 		FOREACH step IN ARRAY steps LOOP
 			BEGIN
 				PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
-			EXCEPTION WHEN data_exception OR check_violation OR not_null_violation OR raise_exception THEN
+			EXCEPTION WHEN data_exception OR check_violation OR not_null_violation OR raise_exception
+				OR feature_not_supported OR syntax_error_or_access_rule_violation THEN
 				GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-				IF hint <> '' THEN
-					/* It tells what to do. */
+				/* It tells what to do; those of PostgreSQL's parser do not. */
+				IF hint <> '' AND SQLSTATE NOT LIKE '42%' OR SQLSTATE = '42501' THEN
 					RAISE;
 				END IF;
 				PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL,
 						string_agg(t.relation::text, ', ' ORDER BY t.no), NULL,
 						'rows as they become cannot be computed: ' || SQLERRM,
-						advice => 'Change these rows in the source, put a view in its place, or change the target''s '
-							'column, domain or constraint. New ids have up to 19 digits.')
+						advice => CASE WHEN SQLSTATE LIKE '42%'
+							THEN 'A function that is called for a constraint, an index or a generated column needs '
+								'names with schemas, or: ALTER FUNCTION ... SET search_path = ...;'
+							ELSE 'Change these rows in the source, put a view in its place, or change the target''s '
+								'column, domain or constraint. New ids have up to 19 digits.' END)
 					FROM snowflake_migrate_internal.plan_tables AS t
 					WHERE t.run = run_ AND t.map_step = step;
 				RETURN false;

@@ -127,6 +127,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	is_ranked boolean NOT NULL DEFAULT false,	-- of a target in use, at the end
 	proved boolean NOT NULL DEFAULT false,		-- by a worker, in this proof: what it found is in the report
 	condition text,						-- which rows of a source come; null: all
+	declared_by name,					-- who declared the condition
 	former_ahead bigint NOT NULL DEFAULT 0,		-- of former_rows, those whose ids lie ahead of the run's beginning
 	PRIMARY KEY (run, no)
 );
@@ -169,6 +170,7 @@ CREATE TABLE snowflake_migrate_internal.plan_columns (
 	in_target boolean NOT NULL DEFAULT false,		-- in rows of the target, too
 	combine text,						-- how values of rows that become one are combined
 	combined_by name,					-- by which constraint's policy
+	declared_by name,					-- and by whom
 	PRIMARY KEY (run, no, name)
 );
 
@@ -490,11 +492,12 @@ CREATE FUNCTION snowflake_migrate_internal.target_tables(
 	OUT natural_key name[],
 	OUT accept text[],
 	OUT ignored_columns name[],
-	OUT condition text) RETURNS SETOF record
+	OUT condition text,
+	OUT declared_by name) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT c.oid, coalesce(d.mode, 'copy'), d.key, coalesce(d.accept, '{}'), coalesce(d.ignored_columns, '{}'),
-		d.condition
+		d.condition, d.declared_by
 	FROM pg_class AS c
 		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = ANY (targets)
 		LEFT JOIN snowflake_migrate.declared_tables AS d ON d.relation = c.oid
@@ -653,15 +656,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.number_columns(name[])
 CREATE FUNCTION snowflake_migrate_internal.write_tables(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	WITH numbered (no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, created,
-				   map_step, copy_step, cyclic) AS MATERIALIZED (
+	WITH numbered (no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, declared_by,
+				   created, map_step, copy_step, cyclic) AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY s.copy_step, s.map_step, t.relation::oid), t.relation, t.mode,
 			CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN 'id'
 				WHEN k.key IS NOT NULL OR n.name IS NOT NULL THEN 'key'
 				ELSE 'none' END,
 			CASE WHEN n.name IS NOT NULL AND t.mode <> 'same_id' THEN ARRAY[n.name]
 				ELSE coalesce(k.key, array_remove(ARRAY[n.name], NULL)) END,
-			t.natural_key, t.accept, t.ignored_columns, t.condition, c.column_name, s.map_step, s.copy_step, s.cyclic
+			t.natural_key, t.accept, t.ignored_columns, t.condition, t.declared_by, c.column_name,
+			s.map_step, s.copy_step, s.cyclic
 		FROM snowflake_migrate_internal.target_tables(snowflake_migrate_internal.targets_of(run_)) AS t
 			JOIN snowflake_migrate_internal.table_steps(snowflake_migrate_internal.targets_of(run_)) AS s
 				USING (relation)
@@ -679,8 +683,8 @@ AS $$
 		WHERE p.copy_step <> c.copy_step
 	)
 	INSERT INTO snowflake_migrate_internal.plan_tables
-		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, created, map_step,
-		 copy_step, cyclic, parents)
+		(run, no, relation, mode, kind, key, natural_key, accept, ignored_columns, condition, declared_by, created,
+		 map_step, copy_step, cyclic, parents)
 	SELECT run_, n.*, ARRAY(SELECT e.no FROM edge AS e WHERE e.copy_step = n.copy_step ORDER BY e.no)
 	FROM numbered AS n
 $$;
@@ -691,11 +695,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint)
 CREATE FUNCTION snowflake_migrate_internal.write_columns(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	INSERT INTO snowflake_migrate_internal.plan_columns 
-		(run, no, name, position, generated, changed_by, in_target, combine, combined_by)
+	INSERT INTO snowflake_migrate_internal.plan_columns
+		(run, no, name, position, generated, changed_by, in_target, combine, combined_by, declared_by)
 	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '',
 		coalesce(x.policy, CASE WHEN k.way IS NOT NULL THEN 'combine' END),
-		coalesce(x.in_target, k.way IS NOT NULL), k.way, k.constraint_name
+		coalesce(x.in_target, k.way IS NOT NULL), k.way, k.constraint_name, k.declared_by
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
 		LEFT JOIN LATERAL (
@@ -706,11 +710,11 @@ AS $$
 			ORDER BY 2 DESC, p.constraint_name
 			LIMIT 1) AS x (policy, in_target) ON true
 		LEFT JOIN LATERAL (
-			SELECT p.combine ->> a.attname, p.constraint_name
+			SELECT p.combine ->> a.attname, p.constraint_name, p.declared_by
 			FROM snowflake_migrate.declared_policies AS p
 			WHERE p.relation = t.relation AND p.combine ? a.attname
 			ORDER BY p.constraint_name
-			LIMIT 1) AS k (way, constraint_name) ON true
+			LIMIT 1) AS k (way, constraint_name, declared_by) ON true
 	WHERE t.run = run_
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_columns(bigint)
@@ -726,10 +730,21 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_nestloop = off
 AS $$
 	WITH RECURSIVE edge (relation, name, referenced, referenced_name, condition, path, dangling, declared_by) AS (
-		SELECT r.relation, r.column_name, r.referenced, p.key[1], r.condition, r.path, r.dangling, r.declared_by
+		SELECT r.relation, r.column_name, r.referenced, p.key[1], coalesce(r.condition, o.condition), r.path,
+			r.dangling,
+			CASE WHEN r.condition IS NULL AND o.condition IS NOT NULL THEN o.declared_by ELSE r.declared_by END
 		FROM snowflake_migrate.declared_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = r.relation
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = r.referenced
+			/* The others of the column: one without a condition is for the values for which none of these holds. */
+			CROSS JOIN LATERAL (
+				SELECT 'NOT (' || string_agg(format('(%s) IS TRUE', c.condition), ' OR ' ORDER BY c.condition) || ')',
+					(array_agg(c.declared_by ORDER BY c.declared_by = current_user,
+								snowflake_migrate_internal.is_superuser(c.declared_by)))[1]
+				FROM snowflake_migrate.declared_references AS c
+				WHERE c.relation = r.relation AND c.column_name = r.column_name AND c.path IS NOT DISTINCT FROM r.path
+					AND c.condition IS NOT NULL
+			) AS o (condition, declared_by)
 		UNION ALL
 		SELECT f.relation, f.name, f.referenced, f.referenced_name, NULL, NULL, 'error', NULL
 		FROM snowflake_migrate_internal.foreign_keys(snowflake_migrate_internal.targets_of(run_)) AS f
@@ -898,16 +913,21 @@ BEGIN
 	PERFORM snowflake_migrate_internal.write_references(run_);
 	PERFORM snowflake_migrate_internal.write_steps_in_use(run_);
 	PERFORM snowflake_migrate_internal.refuse_rules_in_use(run_) WHERE snowflake_migrate_internal.is_in_use(run_);
-	PERFORM snowflake_migrate_internal.refuse_declared(d.declared_by, d.relation, 'only')
-		FROM snowflake_migrate.declared_tables AS d JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
-		WHERE t.run = run_ AND d.condition IS NOT NULL;
+	/* As they are in the plan: the declarations may be others by now. */
+	PERFORM snowflake_migrate_internal.refuse_declared(t.declared_by, t.relation, 'only')
+		FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.condition IS NOT NULL;
+	PERFORM snowflake_migrate_internal.refuse_declared(c.declared_by, t.relation, c.combined_by)
+		FROM snowflake_migrate_internal.plan_columns AS c
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+		WHERE c.run = run_ AND c.combine IS NOT NULL;
 	PERFORM snowflake_migrate_internal.refuse_declared(r.declared_by, t.relation, r.name)
 		FROM snowflake_migrate_internal.plan_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		WHERE r.run = run_ AND r.condition IS NOT NULL;
 	PERFORM snowflake_migrate_internal.refuse_declared(p.declared_by, p.relation, p.constraint_name)
 		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
-		WHERE t.run = run_ AND (p.policy = 'rerank' OR p.precedence IS NOT NULL OR p.combine IS NOT NULL);
+		WHERE t.run = run_ AND (p.policy = 'rerank' OR p.precedence IS NOT NULL);
 	PERFORM snowflake_migrate_internal.check_planned_references(run_);
 	PERFORM snowflake_migrate_internal.write_sources(run_);
 END

@@ -661,7 +661,8 @@ BEGIN
 				concat_ws(' ',
 					format('Connect as role %s, or as one with rights on the tables that is no superuser. '
 							   'SET ROLE is not enough, as the code could go back.', c.owner),
-					format('Or take the type over: ALTER TYPE %s OWNER TO %s;', c.type, strongest.role)),
+					CASE WHEN c.type IS NOT NULL
+						THEN format('Or take the type over: ALTER TYPE %s OWNER TO %s;', c.type, strongest.role) END),
 				c.owner
 			FROM snowflake_internal.foreign_code(
 				seen.touched, seen.all_written, cast_columns, given_columns, others) AS c
