@@ -604,12 +604,15 @@ BEGIN
 		PERFORM snowflake_migrate_internal.try_query(
 			format('SELECT FROM ONLY %s AS kept, ONLY %s AS gone WHERE CAST((%s) AS %s) IS NULL AND false',
 				   relation_, relation_, way, type_name));
-	EXCEPTION WHEN syntax_error_or_access_rule_violation OR feature_not_supported THEN
-		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
-			MESSAGE = format('column "%s" of table %s cannot be combined by "%s"', column_name, relation_, way),
-			DETAIL = format('The column has type %s: %s.', type_name, SQLERRM),
-			HINT = 'Give "sum", "max", "min", "or", "and", "first", "last", or an expression over the row that stays, '
-				'kept, and the one that goes, gone, for example "kept.gold + gone.gold".';
+	EXCEPTION
+		WHEN insufficient_privilege THEN
+			RAISE;
+		WHEN syntax_error_or_access_rule_violation OR feature_not_supported THEN
+			RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+				MESSAGE = format('column "%s" of table %s cannot be combined by "%s"', column_name, relation_, way),
+				DETAIL = format('The column has type %s: %s.', type_name, SQLERRM),
+				HINT = 'Give "sum", "max", "min", "or", "and", "first", "last", or an expression over the row that stays, '
+					'kept, and the one that goes, gone, for example "kept.gold + gone.gold".';
 	END;
 END
 $$;
