@@ -611,8 +611,8 @@ BEGIN
 			RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 				MESSAGE = format('column "%s" of table %s cannot be combined by "%s"', column_name, relation_, way),
 				DETAIL = format('The column has type %s: %s.', type_name, SQLERRM),
-				HINT = 'Give "sum", "max", "min", "or", "and", "first", "last", or an expression over the row that stays, '
-					'kept, and the one that goes, gone, for example "kept.gold + gone.gold".';
+				HINT = 'Give "sum", "max", "min", "or", "and", "first", "last", or an expression over the row that '
+					'stays, kept, and the one that goes, gone, for example "kept.gold + gone.gold".';
 	END;
 END
 $$;
