@@ -447,6 +447,14 @@ CALL snowflake_migrate.rollback(last());
 SELECT snowflake_migrate.declare_reference('t.mail', 'doc', 't.guilds', path => '$.*');
 SELECT problem FROM snowflake_migrate.check('{a}', 't') WHERE severity = 'error';
 
+-- what to do about references that dangle: those of the rest; of a column that cannot be null; to a table that no source has
+DELETE FROM snowflake_migrate.declared_references WHERE path IS NOT NULL OR column_name = 'must';
+SELECT snowflake_migrate.declare_reference('t.mail', 'owner_id', 't.guilds');
+CREATE TABLE t.seasons (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE t.scores (season_id bigint NOT NULL REFERENCES t.seasons, score int); CREATE TABLE a.scores AS SELECT 1 AS season_id, 2 AS score;
+SELECT relation, object, advice FROM snowflake_migrate.check('{a}', 't') WHERE problem ~ 'dangle';
+SELECT snowflake_migrate.declare_table('t.seasons', 'same_id');
+SELECT relation, object, problem FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.scores' AND severity = 'error';
+
 --
 -- A policy that changes the key by which rows are told
 --

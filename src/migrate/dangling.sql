@@ -203,6 +203,8 @@ DECLARE
 	has_key CONSTANT boolean := names ->> 'kind' <> 'none';
 	found bigint;
 	example text;
+	is_far boolean;				-- of what they refer to, the source has no rows
+	advice text;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*), string_agg(x.example, '; ') FILTER (WHERE x.n <= 3)
@@ -215,9 +217,25 @@ BEGIN
 	IF found = 0 THEN
 		RETURN 0;
 	END IF;
+	IF dangling = 'error' OR (dangling = 'null' AND not_null) OR (dangling = 'skip' AND NOT has_key) THEN
+		EXECUTE snowflake_migrate_internal.fill('SELECT NOT EXISTS (SELECT FROM {parent_map} WHERE source = {source})',
+												names) INTO is_far;
+		advice := 'Declare what becomes of them, for example: SELECT snowflake_migrate.declare_reference('
+			|| snowflake_migrate_internal.fill(
+				$query${'table'}, {'column'}, {'parent'}, {'condition'}, {'path'}, {'then'});$query$,
+				names || jsonb_build_object(
+					'then', CASE WHEN NOT not_null THEN 'null' WHEN has_key THEN 'skip' ELSE 'keep' END,
+					/* That of the values for which no other holds is nowhere declared. */
+					'condition', (
+						SELECT d.condition FROM snowflake_migrate.declared_references AS d
+						WHERE d.relation = (names ->> 'oid')::oid AND d.column_name = names ->> 'column'
+							AND d.condition = names ->> 'condition')))
+			|| CASE WHEN is_far THEN format(
+					E'\nIf an equal key is the same row in all databases: '
+						'SELECT snowflake_migrate.declare_table(%L, ''same_id'');', names ->> 'parent') ELSE '' END;
+	END IF;
 	PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint,
-		CASE WHEN dangling = 'error' OR (dangling = 'null' AND not_null) OR (dangling = 'skip' AND NOT has_key)
-			THEN 'error' ELSE 'warning' END,
+		CASE WHEN advice IS NOT NULL THEN 'error' ELSE 'warning' END,
 		names ->> 'source_name', names ->> 'table', names ->> 'column',
 		format('references to %s dangle', names ->> 'parent')
 			|| CASE dangling
@@ -226,11 +244,7 @@ BEGIN
 				WHEN 'skip' THEN CASE WHEN has_key THEN ': their rows are skipped'
 								 ELSE ', and of a table without a key no rows can be skipped' END
 				ELSE '' END,
-		found, example,
-		CASE WHEN dangling = 'error'
-			THEN 'Declare what becomes of them, for example: SELECT snowflake_migrate.declare_reference('
-				|| snowflake_migrate_internal.fill(
-						$query${'table'}, {'column'}, {'parent'}, {'condition'}, {'path'}, 'null');$query$, names) END);
+		found, example, advice);
 	IF dangling = 'skip' AND has_key THEN
 		RETURN snowflake_migrate_internal.skip_rows(names, names ->> 'column', names ->> 'lost');
 	END IF;
