@@ -132,5 +132,10 @@ CREATE TABLE old.places (id int, x smallint, y bigint);
 INSERT INTO new.places (x, y) VALUES (NULL, 1), (NULL, NULL);
 INSERT INTO old.places VALUES (1, NULL, 1), (2, NULL, 2), (3, 1, 1);
 SELECT relation, object, reason FROM snowflake_migrate.suggest('{old,older}', 'new') WHERE step = 'policy' ORDER BY 1;
+-- equal numbers may be of different rows
+CREATE TABLE new.plots (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), number int UNIQUE, guild_id bigint);
+CREATE TABLE old.plots (id int PRIMARY KEY, number int, guild_id int);
+INSERT INTO new.plots (number, guild_id) SELECT g, g % 4 + 1 FROM generate_series(1, 10) AS g; INSERT INTO old.plots SELECT 11 - g, g, g % 4 + 1 FROM generate_series(1, 10) AS g;
+SELECT certainty, relation, object FROM snowflake_migrate.suggest('{old}', 'new') WHERE step = 'table' AND relation = 'new.plots';
 DROP SCHEMA older CASCADE;
 DROP SCHEMA old, new CASCADE;

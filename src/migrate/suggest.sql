@@ -302,7 +302,13 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN NULL;
 	END IF;
-	is_whole := k.same >= 3 AND 10 * k.same >= 9 * least(k.rows, k.target_rows) AND k.different = 0 AND k.repeated = 0;
+	/* Numbers alone are in all databases: those of plots, of slots, of ranks. */
+	is_whole := k.same >= 3 AND 10 * k.same >= 9 * least(k.rows, k.target_rows) AND k.different = 0 AND k.repeated = 0
+		AND EXISTS (
+			SELECT FROM pg_attribute AS a
+				CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS y
+			WHERE a.attrelid = suggest_by_natural_key.relation AND a.attname = ANY (k.names)
+				AND y.base NOT IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype));
 	RETURN ROW (1, CASE WHEN is_whole THEN 'sure' ELSE 'likely' END, relation, array_to_string(k.names, ', '),
 		snowflake_migrate_internal.alike_reason(k.rows, k.same, k.different, k.columns, k.example, k.names),
 		snowflake_migrate_internal.table_declaration(relation, 'match', k.names, ARRAY(
