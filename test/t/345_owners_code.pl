@@ -869,6 +869,9 @@ allowed('overloaded, of the very types: check', $superuser, $check);
 # What is named with its schema is looked for again: its owner could put another schema in its place.
 $server->prepare('game', 'CREATE SCHEMA tools AUTHORIZATION mallory; ALTER FUNCTION shop.is_small(int) SET SCHEMA tools');
 refused('functions in a schema of another role, SET ROLE', check => "SET ROLE merger; $check", 'dry run' => 'SET ROLE merger; ' . merge_call(', dry_run => true'));
+# No lock keeps the constraint of a domain from being dropped with its function, in whose place another could come.
+refused("a domain's function in a schema of another role", check => $check, merge => merge_call());
+$server->prepare('game', 'ALTER DOMAIN realm.number DROP CONSTRAINT number_check');
 {
 	my ($holder, $checker) = map { $server->background_psql('game', on_error_stop => 1) } 1 .. 2;
 
@@ -881,7 +884,7 @@ refused('functions in a schema of another role, SET ROLE', check => "SET ROLE me
 	$holder->query_safe('ROLLBACK');
 	$_->quit foreach $holder, $checker;
 }
-$server->prepare('game', 'ALTER FUNCTION tools.is_small(int) SET SCHEMA shop; DROP SCHEMA tools');
+$server->prepare('game', 'ALTER FUNCTION tools.is_small(int) SET SCHEMA shop; DROP SCHEMA tools; ALTER DOMAIN realm.number ADD CHECK (shop.is_small(VALUE))');
 allowed('overloaded, of the very types: merge', $superuser, merge_call());
 if ($server->prepare('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'}))
 {
