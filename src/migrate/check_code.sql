@@ -218,13 +218,9 @@ AS $$
 		/* The types of others have numbers of five digits at least: most expressions need no closer look. */
 		WHERE s.is_superuser AND e.tree ~ '[1-9][0-9]{4}' AND y.typowner = ANY (s.other_roles)
 	)
-	SELECT n.relation::regclass, pg_describe_object(n.classid, n.objid, 0),
-		format('code of role %s would run with the rights of role %s if it took the place of %s',
-			   n.role::regrole, s.role, pg_describe_object(n.refclassid, n.refobjid, 0)),
-		format('Let no other role create in the schema of the function or operator, nor own it, the type, or '
-				   'another of the same name there%s.',
-			   CASE WHEN s.is_superuser THEN '; or connect as a role that is no superuser' ELSE '' END)
-	FROM named AS n CROSS JOIN caller AS s
+	SELECT n.relation::regclass, pg_describe_object(n.classid, n.objid, 0), o.problem, o.advice
+	FROM named AS n
+		CROSS JOIN LATERAL snowflake_migrate_internal.overload_report(n.role, n.refclassid, n.refobjid) AS o
 	WHERE n.role IS NOT NULL
 	ORDER BY n.relation::regclass::text COLLATE "C", 2, 3
 $$;
@@ -257,6 +253,8 @@ AS $$
 		SELECT n.oid
 		FROM used AS u JOIN pg_namespace AS n ON n.oid = u.schema
 		WHERE n.nspowner = ANY (snowflake_internal.other_roles())))
+	/* Else nothing is locked, and for each batch the catalogs need not be read. */
+	WHERE snowflake_internal.can_lock_schemas()
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.lock_code_schemas(bigint, snowflake_internal.table_column[])
 	IS 'for snowflake_migrate.merge()''s own use: keeps the schemas of functions and types from being renamed';

@@ -78,12 +78,9 @@ BEGIN
 				JOIN pg_type AS y ON y.oid = t.oid
 			WHERE caller.is_superuser AND y.typowner = ANY (others)
 		)
-		SELECT format('code of role %s would run with the rights of role %s if it took the place of %s',
-				p.role::regrole, caller.role, pg_describe_object(p.class, p.oid, 0)),
-			format('Let no other role create in the schema of the function or operator, nor own it, the type, or '
-					   'another of the same name there%s.',
-				   CASE WHEN caller.is_superuser THEN '; or connect as a role that is no superuser' ELSE '' END)
+		SELECT o.problem, o.advice
 		FROM planter AS p
+			CROSS JOIN LATERAL snowflake_migrate_internal.overload_report(p.role, p.class, p.oid) AS o
 		WHERE p.role IS NOT NULL
 		ORDER BY 1;
 	DROP VIEW pg_temp.snowflake_expressions;

@@ -61,3 +61,22 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.overloader(oid, oid)
 	IS 'for snowflake_migrate''s own use: whose code could be called in the place of a function or an operator';
+
+/* What is said of a role that could have its code called in the place of a function, an operator, or a type's cast. */
+CREATE FUNCTION snowflake_migrate_internal.overload_report(
+	role oid,
+	class oid,
+	object oid,
+	OUT problem text,
+	OUT advice text)
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('code of role %s would run with the rights of role %s if it took the place of %s',
+			overload_report.role::regrole, s.role, pg_describe_object(class, object, 0)),
+		format('Let no other role create in the schema of the function or operator, nor own it, the type, or '
+				   'another of the same name there%s.',
+			   CASE WHEN s.is_superuser THEN '; or connect as a role that is no superuser' ELSE '' END)
+	FROM snowflake_internal.strongest_role() AS s
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.overload_report(oid, oid, oid)
+	IS 'for snowflake_migrate''s own use: what is said of who could have code called in another''s place';
