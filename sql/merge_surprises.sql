@@ -543,6 +543,18 @@ ALTER TABLE t.p DROP CONSTRAINT whole, DROP CONSTRAINT p_check; DROP INDEX t.p_r
 CREATE FUNCTION o.fail(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE 'n is %', $1; END$$;
 ALTER TABLE t.p ADD CHECK (o.fail(n) > 0);
 SELECT * FROM problems();
+-- functions that need a search path
+ALTER TABLE t.p DROP CONSTRAINT p_n_check;
+CREATE FUNCTION o.twice(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 2 * $1';
+CREATE FUNCTION o.more(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN twice($1) + 1; END';
+CREATE INDEX p_more ON t.p (o.more(n));
+SELECT * FROM problems();
+DROP INDEX t.p_more; CREATE UNIQUE INDEX p_more ON t.p (o.more(n));
+SELECT * FROM problems();
+DROP INDEX t.p_more; ALTER TABLE t.p ADD CHECK (o.more(n) > 0);
+SELECT * FROM problems();
+ALTER FUNCTION o.more SET search_path = o;
+SELECT * FROM problems();
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;

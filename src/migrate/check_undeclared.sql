@@ -917,12 +917,16 @@ BEGIN
 			WHEN others IS NOT NULL
 				THEN format('may be a reference to %s, or to %s: they are called so, and its values are keys of them',
 							referenced, snowflake_migrate_internal.listed(others))
+			WHEN is_stem AND n IS NULL THEN format('may be a reference to %s: it is called so', referenced)
+			WHEN is_stem AND 10 * col.hits[n] < 9 * col.total
+				THEN format('may be a reference to %s: it is called so, and most of its values are keys of it', referenced)
 			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
 		CASE WHEN is_odd OR is_short THEN 'open'
-			WHEN is_stem AND n IS NOT NULL AND NOT is_either AND others IS NULL THEN 'sure'
+			/* Of some that are keys by chance, the greatest need not be. */
+			WHEN is_stem AND 10 * col.hits[n] >= 9 * col.total AND NOT is_either AND others IS NULL THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END

@@ -40,8 +40,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)
 
 /*
  * Takes a sample of each column that could be a reference, from the first 1000 rows of each source: the 10 greatest
- * ids, which fewest tables have, and 20 others; of how many (distinct_values), and where add_greatest_to_samples() has
- * been, the greatest id of all rows.  Of columns whose names say nothing of ids, numbers below 1000 tell nothing.
+ * ids, which fewest tables have, and 20 by chance (is_random); of how many (distinct_values), and where
+ * add_greatest_to_samples() has been, the greatest id of all rows.  Of columns whose names say nothing of ids, numbers below 1000 tell nothing.
  */
 CREATE FUNCTION snowflake_migrate_internal.take_samples(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -54,7 +54,7 @@ DECLARE
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {sample} '
 		'(no int NOT NULL, source int NOT NULL, name name NOT NULL, path text, value bigint, '
-		'distinct_values int, greatest bigint)', names);
+		'is_random boolean NOT NULL DEFAULT true, distinct_values int, greatest bigint)', names);
 	FOR t IN
 		SELECT s.no, s.source_no AS source, snowflake_migrate_internal.only(s.source_relation) AS source_table,
 			string_agg(quote_ident(c.name), ', ') AS columns, string_agg(v.query, ' UNION ALL ') AS values
@@ -72,8 +72,8 @@ BEGIN
 		GROUP BY s.no, s.source_no, s.source_relation
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
-			INSERT INTO {sample} (no, source, name, value, distinct_values)
-			SELECT {no}, {source}, q.name, q.value, q.distinct_values
+			INSERT INTO {sample} (no, source, name, value, is_random, distinct_values)
+			SELECT {no}, {source}, q.name, q.value, q.at_random <= 20, q.distinct_values
 			FROM (
 				SELECT v.name, v.value, count(v.value) OVER (PARTITION BY v.name) AS distinct_values,
 					row_number() OVER (PARTITION BY v.name ORDER BY v.value DESC) AS from_greatest,
@@ -184,8 +184,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_fall_short(bigint, int, na
 
 /*
  * For each column, or path in its documents, with a sample: how many ids it has (total), whether there are texts beside
- * them that are none, and the tables (relations) of whose keys at least nine in ten are, with how many (hits): those
- * with the most first, and of these the smallest.
+ * them that are none, and the tables (relations) of whose keys at least nine in ten are, of all or of those by chance, as
+ * the rows of the greatest may all be gone; with how many (hits): those with the most first, and of these the smallest.
  */
 CREATE FUNCTION snowflake_migrate_internal.value_matches(
 	run_ bigint,
@@ -210,16 +210,18 @@ BEGIN
 			coalesce(array_agg(h.hits ORDER BY h.hits DESC, k.reltuples, h.parent)
 						FILTER (WHERE k.oid IS NOT NULL), '{}')
 		FROM (
-				SELECT s.no, s.name, coalesce(s.path, ''), count(s.value), count(*) > count(s.value)
+				SELECT s.no, s.name, coalesce(s.path, ''), count(s.value), count(s.value) FILTER (WHERE s.is_random),
+					count(*) > count(s.value)
 				FROM {sample} AS s
 				GROUP BY 1, 2, 3
-			) AS c (no, name, path, total, has_others)
+			) AS c (no, name, path, total, random, has_others)
 			LEFT JOIN (
-				SELECT s.no, s.name, coalesce(s.path, ''), m.no, count(*)
+				SELECT s.no, s.name, coalesce(s.path, ''), m.no, count(*), count(*) FILTER (WHERE s.is_random)
 				FROM {sample} AS s JOIN ({keys}) AS m ON m.source = s.source AND m.o1 = s.value
 				GROUP BY 1, 2, 3, 4
-			) AS h (no, name, path, parent, hits)
-				ON h.no = c.no AND h.name = c.name AND h.path = c.path AND 10 * h.hits >= 9 * c.total
+			) AS h (no, name, path, parent, hits, random)
+				ON h.no = c.no AND h.name = c.name AND h.path = c.path
+					AND (10 * h.hits >= 9 * c.total OR 10 * h.random >= 9 * c.random)
 			LEFT JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
 			LEFT JOIN pg_class AS k
 				ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass

@@ -368,7 +368,9 @@ CREATE FUNCTION snowflake_migrate_internal.merged_before(
 	OUT target name,
 	OUT former bigint,
 	OUT former_source int) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+/* A planner that takes the arrays for a thousand elements would make hash tables for millions of rows. */
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 	WITH pair AS (
 		SELECT s.n AS source_no, schemas_[s.n][t.n] AS schema, targets_[t.n] AS target

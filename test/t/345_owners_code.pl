@@ -885,6 +885,30 @@ $server->prepare('game', 'ALTER DOMAIN realm.number DROP CONSTRAINT number_check
 	$_->quit foreach $holder, $checker;
 }
 $server->prepare('game', 'ALTER FUNCTION tools.is_small(int) SET SCHEMA shop; DROP SCHEMA tools; ALTER DOMAIN realm.number ADD CHECK (shop.is_small(VALUE))');
+# One that has nothing but a type, which the texts that the check has made name.
+prepare_as('mallory', 'CREATE SCHEMA kinds; GRANT USAGE, CREATE ON SCHEMA kinds TO PUBLIC');
+$server->prepare('game', q{
+	CREATE SCHEMA typed;
+	CREATE SCHEMA typed_source;
+	CREATE DOMAIN kinds.amount AS bigint;
+	CREATE FUNCTION typed.waits(bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT pg_advisory_xact_lock_shared(7) IS NOT NULL';
+	CREATE TABLE typed.notes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kind bigint CHECK (typed.waits(kind)), amount kinds.amount CHECK (amount > 0));
+	CREATE TABLE typed_source.notes AS SELECT 1 AS id, 1::bigint AS kind, 1::bigint AS amount;
+	ALTER TABLE typed_source.notes ADD PRIMARY KEY (id);
+});
+{
+	my ($holder, $checker) = map { $server->background_psql('game', on_error_stop => 1) } 1 .. 2;
+
+	$holder->query_safe('SELECT pg_advisory_lock(7)');
+	$checker->query_until(qr/started/, qq(\\echo started\nSELECT * FROM snowflake_migrate.check('{typed_source}', 'typed');\n));
+	$server->poll_query_until('game', q{SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory')})
+	  or die 'the check does not wait';
+	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; ALTER SCHEMA kinds RENAME TO former_kinds");
+	like($err, qr/lock timeout/, "ALTER SCHEMA .. RENAME, of a schema of types: waits for the superuser's check");
+	$holder->query_safe('SELECT pg_advisory_unlock(7)');
+	$_->quit foreach $holder, $checker;
+}
+$server->prepare('game', 'DROP SCHEMA typed, typed_source, kinds CASCADE');
 allowed('overloaded, of the very types: merge', $superuser, merge_call());
 if ($server->prepare('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'}))
 {
