@@ -919,7 +919,8 @@ BEGIN
 							referenced, snowflake_migrate_internal.listed(others))
 			WHEN is_stem AND n IS NULL THEN format('may be a reference to %s: it is called so', referenced)
 			WHEN is_stem AND 10 * col.hits[n] < 9 * col.total
-				THEN format('may be a reference to %s: it is called so, and most of its values are keys of it', referenced)
+				THEN format('may be a reference to %s: it is called so, and most of its values are keys of it',
+							referenced)
 			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,

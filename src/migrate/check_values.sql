@@ -40,8 +40,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)
 
 /*
  * Takes a sample of each column that could be a reference, from the first 1000 rows of each source: the 10 greatest
- * ids, which fewest tables have, and 20 by chance (is_random); of how many (distinct_values), and where
- * add_greatest_to_samples() has been, the greatest id of all rows.  Of columns whose names say nothing of ids, numbers below 1000 tell nothing.
+ * ids, which fewest tables have, and 20 by chance (is_random); of how many (distinct_values), and, where
+ * add_greatest_to_samples() has been, the greatest id of all rows.  Of columns whose names say nothing of ids, numbers
+ * below 1000 tell nothing.
  */
 CREATE FUNCTION snowflake_migrate_internal.take_samples(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -184,8 +185,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_fall_short(bigint, int, na
 
 /*
  * For each column, or path in its documents, with a sample: how many ids it has (total), whether there are texts beside
- * them that are none, and the tables (relations) of whose keys at least nine in ten are, of all or of those by chance, as
- * the rows of the greatest may all be gone; with how many (hits): those with the most first, and of these the smallest.
+ * them that are none, and the tables (relations) of whose keys at least nine in ten are, with how many (hits): those
+ * with the most first, and of these the smallest.  Where there is none, nine in ten of those by chance, as the rows of
+ * the greatest ids may all be gone.
  */
 CREATE FUNCTION snowflake_migrate_internal.value_matches(
 	run_ bigint,
@@ -216,12 +218,14 @@ BEGIN
 				GROUP BY 1, 2, 3
 			) AS c (no, name, path, total, random, has_others)
 			LEFT JOIN (
-				SELECT s.no, s.name, coalesce(s.path, ''), m.no, count(*), count(*) FILTER (WHERE s.is_random)
+				SELECT s.no, s.name, coalesce(s.path, ''), m.no, count(*), count(*) FILTER (WHERE s.is_random),
+					max(count(*)) OVER (PARTITION BY s.no, s.name, coalesce(s.path, ''))
 				FROM {sample} AS s JOIN ({keys}) AS m ON m.source = s.source AND m.o1 = s.value
 				GROUP BY 1, 2, 3, 4
-			) AS h (no, name, path, parent, hits, random)
+			) AS h (no, name, path, parent, hits, random, most)
 				ON h.no = c.no AND h.name = c.name AND h.path = c.path
-					AND (10 * h.hits >= 9 * c.total OR 10 * h.random >= 9 * c.random)
+					AND CASE WHEN 10 * h.most >= 9 * c.total THEN 10 * h.hits >= 9 * c.total
+						ELSE 10 * h.random >= 9 * c.random END
 			LEFT JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
 			LEFT JOIN pg_class AS k
 				ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass
