@@ -862,6 +862,8 @@ AS $$
 DECLARE
 	n CONSTANT int := array_position(col.relations, referenced);
 	is_odd CONSTANT boolean := n IS NULL AND col.total > 0;
+	/* Of some that are keys by chance, the greatest need not be. */
+	are_most CONSTANT boolean := coalesce(10 * col.hits[n] >= 9 * col.total, false);
 	own_word CONSTANT text := (
 		SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = col.relation);
 	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */
@@ -918,7 +920,7 @@ BEGIN
 				THEN format('may be a reference to %s, or to %s: they are called so, and its values are keys of them',
 							referenced, snowflake_migrate_internal.listed(others))
 			WHEN is_stem AND n IS NULL THEN format('may be a reference to %s: it is called so', referenced)
-			WHEN is_stem AND 10 * col.hits[n] < 9 * col.total
+			WHEN is_stem AND NOT are_most
 				THEN format('may be a reference to %s: it is called so, and most of its values are keys of it',
 							referenced)
 			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
@@ -926,8 +928,7 @@ BEGIN
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
 		CASE WHEN is_odd OR is_short THEN 'open'
-			/* Of some that are keys by chance, the greatest need not be. */
-			WHEN is_stem AND 10 * col.hits[n] >= 9 * col.total AND NOT is_either AND others IS NULL THEN 'sure'
+			WHEN is_stem AND are_most AND NOT is_either AND others IS NULL THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END

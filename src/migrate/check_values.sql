@@ -40,9 +40,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)
 
 /*
  * Takes a sample of each column that could be a reference, from the first 1000 rows of each source: the 10 greatest
- * ids, which fewest tables have, and 20 by chance (is_random); of how many (distinct_values), and, where
- * add_greatest_to_samples() has been, the greatest id of all rows.  Of columns whose names say nothing of ids, numbers
- * below 1000 tell nothing.
+ * ids, which fewest tables have, and 20 by chance (is_random, as are all of documents); of how many
+ * (distinct_values), and, where add_greatest_to_samples() has been, the greatest id of all rows.  Of columns whose
+ * names say nothing of ids, numbers below 1000 tell nothing.
  */
 CREATE FUNCTION snowflake_migrate_internal.take_samples(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -224,8 +224,7 @@ BEGIN
 				GROUP BY 1, 2, 3, 4
 			) AS h (no, name, path, parent, hits, random, most)
 				ON h.no = c.no AND h.name = c.name AND h.path = c.path
-					AND CASE WHEN 10 * h.most >= 9 * c.total THEN 10 * h.hits >= 9 * c.total
-						ELSE 10 * h.random >= 9 * c.random END
+					AND (10 * h.hits >= 9 * c.total OR 10 * h.most < 9 * c.total AND 10 * h.random >= 9 * c.random)
 			LEFT JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = {run} AND t.no = h.parent
 			LEFT JOIN pg_class AS k
 				ON k.oid = snowflake_migrate_internal.relation({run}, 'map_' || h.parent)::regclass

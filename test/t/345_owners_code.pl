@@ -109,6 +109,31 @@ sub wait_for_lock
 	return;
 }
 
+# While a call of the superuser's waits for what another session holds, each change that mallory tries waits for the call.
+sub change_waits
+{
+	my ($name, %try) = @_;
+	my ($holder, $caller) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
+
+	$holder->query_safe($try{hold});
+	$caller->query_until(qr/started/, "\\echo started\n$try{call};\n");
+	$server->poll_query_until('game', "SELECT EXISTS ($try{is_waiting})") or die "$name: the call does not wait";
+	my ($out, $err) = run_as('mallory', join '; ', "SET lock_timeout = '100ms'", @{ $try{changes} });
+	my $each = join '.*', map { 'lock timeout' } @{ $try{changes} };
+
+	like($err, qr/$each/s, $name);
+	$holder->query_safe($try{release});
+	$_->quit foreach $holder, $caller;
+	return;
+}
+
+sub is_waiting_for_lock
+{
+	my ($call) = @_;
+
+	return "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%$call%' AND pid <> pg_backend_pid()";
+}
+
 # Calls by the superuser, by what they do.  Each has to be refused for mallory's code, and none may run anything of mallory's.
 sub refused
 {
@@ -872,18 +897,10 @@ refused('functions in a schema of another role, SET ROLE', check => "SET ROLE me
 # No lock keeps the constraint of a domain from being dropped with its function, in whose place another could come.
 refused("a domain's function in a schema of another role", check => $check, merge => merge_call());
 $server->prepare('game', 'ALTER DOMAIN realm.number DROP CONSTRAINT number_check');
-{
-	my ($holder, $checker) = map { $server->background_psql('game', on_error_stop => 1) } 1 .. 2;
-
-	$holder->query_safe('BEGIN; LOCK TABLE west.heroes IN ACCESS EXCLUSIVE MODE');
-	$checker->query_until(qr/started/, "\\echo started\n$check;\n");
-	$server->poll_query_until('game', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_migrate.check%' AND pid <> pg_backend_pid()})
-	  or die 'the check does not wait for the table';
-	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; ALTER SCHEMA tools RENAME TO former_tools");
-	like($err, qr/lock timeout/, "ALTER SCHEMA .. RENAME, of a schema of functions: waits for the superuser's check");
-	$holder->query_safe('ROLLBACK');
-	$_->quit foreach $holder, $checker;
-}
+change_waits("ALTER SCHEMA .. RENAME, of a schema of functions: waits for the superuser's check",
+	hold => 'BEGIN; LOCK TABLE west.heroes IN ACCESS EXCLUSIVE MODE', release => 'ROLLBACK',
+	call => $check, is_waiting => is_waiting_for_lock('snowflake_migrate.check'),
+	changes => ['ALTER SCHEMA tools RENAME TO former_tools']);
 $server->prepare('game', 'ALTER FUNCTION tools.is_small(int) SET SCHEMA shop; DROP SCHEMA tools; ALTER DOMAIN realm.number ADD CHECK (shop.is_small(VALUE))');
 # One that has nothing but a type, which the texts that the check has made name.
 prepare_as('mallory', 'CREATE SCHEMA kinds; GRANT USAGE, CREATE ON SCHEMA kinds TO PUBLIC');
@@ -896,18 +913,11 @@ $server->prepare('game', q{
 	CREATE TABLE typed_source.notes AS SELECT 1 AS id, 1::bigint AS kind, 1::bigint AS amount;
 	ALTER TABLE typed_source.notes ADD PRIMARY KEY (id);
 });
-{
-	my ($holder, $checker) = map { $server->background_psql('game', on_error_stop => 1) } 1 .. 2;
-
-	$holder->query_safe('SELECT pg_advisory_lock(7)');
-	$checker->query_until(qr/started/, qq(\\echo started\nSELECT * FROM snowflake_migrate.check('{typed_source}', 'typed');\n));
-	$server->poll_query_until('game', q{SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory')})
-	  or die 'the check does not wait';
-	($out, $err) = run_as('mallory', "SET lock_timeout = '100ms'; ALTER SCHEMA kinds RENAME TO former_kinds");
-	like($err, qr/lock timeout/, "ALTER SCHEMA .. RENAME, of a schema of types: waits for the superuser's check");
-	$holder->query_safe('SELECT pg_advisory_unlock(7)');
-	$_->quit foreach $holder, $checker;
-}
+change_waits("ALTER SCHEMA .. RENAME, of a schema of types: waits for the superuser's check",
+	hold => 'SELECT pg_advisory_lock(7)', release => 'SELECT pg_advisory_unlock(7)',
+	call => q{SELECT * FROM snowflake_migrate.check('{typed_source}', 'typed')},
+	is_waiting => q{SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'},
+	changes => ['ALTER SCHEMA kinds RENAME TO former_kinds']);
 $server->prepare('game', 'DROP SCHEMA typed, typed_source, kinds CASCADE');
 allowed('overloaded, of the very types: merge', $superuser, merge_call());
 if ($server->prepare('game', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'}))
@@ -1014,19 +1024,11 @@ prepare_as('mallory', 'DROP FUNCTION lib.f(bigint)');
 $server->prepare('game', 'REVOKE CREATE ON SCHEMA lib FROM mallory; DROP MATERIALIZED VIEW public.listed');
 # In another role's schema, its owner could put a view of his own in the place of a superuser's, which would then be given to him.
 $server->prepare('game', 'CREATE VIEW public.first_keys AS SELECT id FROM public.keys; CREATE VIEW mallory.supers_keys AS SELECT id FROM public.keys');
-{
-	my ($holder, $adopter) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
-
-	# It waits for the lock on the first view; by then the look is over.
-	$holder->query_safe(q{BEGIN; COMMENT ON VIEW public.first_keys IS 'x'});
-	$adopter->query_until(qr/started/, "\\echo started\n$recreate[3];\n");
-	$server->poll_query_until('game', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%recreate_views%' AND pid <> pg_backend_pid()})
-	  or die 'the adoption does not wait';
-	($out, $err) = run_as('mallory', q{SET lock_timeout = '100ms'; DROP VIEW mallory.supers_keys; ALTER SCHEMA mallory RENAME TO former_mallory});
-	like($err, qr/lock timeout.*lock timeout/s, "a superuser's view in another role's schema: is neither dropped nor moved meanwhile");
-	$holder->query_safe('ROLLBACK');
-	$_->quit foreach $holder, $adopter;
-}
+# It waits for the lock on the first view; by then the look is over.
+change_waits("a superuser's view in another role's schema: is neither dropped nor moved meanwhile",
+	hold => q{BEGIN; COMMENT ON VIEW public.first_keys IS 'x'}, release => 'ROLLBACK',
+	call => $recreate[3], is_waiting => is_waiting_for_lock('recreate_views'),
+	changes => [ 'DROP VIEW mallory.supers_keys', 'ALTER SCHEMA mallory RENAME TO former_mallory' ]);
 is($server->prepare('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'mallory.supers_keys'::regclass AND attname = 'id'}), 'bigint', 'and it is created again');
 # Ranges: a GiST index, and the planner by its statistics, call what measures the distance of their bounds.
 prepare_as('mallory', q{
@@ -1117,20 +1119,12 @@ $server->prepare('game', q{
 	CREATE VIEW public.of_type AS SELECT id, '{x}'::mallory.superusers[] AS x FROM public.keys2;
 	GRANT SELECT ON public.keys2 TO mallory;
 });
-{
-	my ($holder, $adopter) = map { $server->background_psql('game', on_error_stop => 0) } 1 .. 2;
-	my $call = q{SELECT * FROM snowflake_migrate.adopt('{public.keys2}', recreate_views => true)};
-
-	# It waits for the lock on the table; by then the definitions are known.
-	$holder->query_safe(q{BEGIN; SELECT FROM public.keys2});
-	$adopter->query_until(qr/started/, "\\echo started\n$call;\n");
-	$server->poll_query_until('game', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%keys2%recreate_views%' AND pid <> pg_backend_pid()})
-	  or die 'the adoption does not wait';
-	($out, $err) = run_as('mallory', q{SET lock_timeout = '100ms'; ALTER SCHEMA mallory RENAME TO former_mallory});
-	like($err, qr/lock timeout/, "a schema whose types and trigger functions views name: isn't renamed meanwhile");
-	$holder->query_safe('ROLLBACK');
-	$_->quit foreach $holder, $adopter;
-}
+# It waits for the lock on the table; by then the definitions are known.
+change_waits("a schema whose types and trigger functions views name: isn't renamed meanwhile",
+	hold => q{BEGIN; SELECT FROM public.keys2}, release => 'ROLLBACK',
+	call => q{SELECT * FROM snowflake_migrate.adopt('{public.keys2}', recreate_views => true)},
+	is_waiting => is_waiting_for_lock('keys2%recreate_views'),
+	changes => ['ALTER SCHEMA mallory RENAME TO former_mallory']);
 is($server->prepare('game', q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'public.of_type'::regclass AND attname = 'id'}), 'bigint', 'and they are created again');
 # A superuser who has put on another role can't lock it.
 $server->prepare('game', 'CREATE TABLE public.keys3 (id int PRIMARY KEY); ALTER TABLE public.keys3 OWNER TO app; GRANT CREATE ON SCHEMA public TO app; GRANT USAGE ON SCHEMA snowflake_migrate TO app;
