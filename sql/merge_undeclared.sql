@@ -316,3 +316,58 @@ FROM generate_series(1, 910) AS g, LATERAL (SELECT CASE WHEN g > 900 THEN 1000 +
 SELECT relation, object, problem, example, advice FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
 SELECT * FROM snowflake_migrate.suggest('{b}', 'net') WHERE statement LIKE '%hero%';
 DROP SCHEMA b, net CASCADE;
+-- tables that are called alike, in one schema and in two: both are told, and neither is sure; of two schemas, the own one's comes first
+CREATE FUNCTION pg_temp.make_forum(shop text, forum text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE replace(replace($make$
+		CREATE SCHEMA <shop>;
+		CREATE SCHEMA <forum>;
+		CREATE TABLE <shop>.users (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+		CREATE TABLE <shop>.orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), user_id bigint, buyer_user bigint);
+		CREATE TABLE <forum>.users (LIKE <shop>.users INCLUDING ALL);
+		CREATE TABLE <forum>.forum_members (LIKE <shop>.users INCLUDING ALL);
+		CREATE TABLE <forum>.members (LIKE <shop>.users INCLUDING ALL);
+		CREATE TABLE <forum>.admin_topics (LIKE <shop>.users INCLUDING ALL);
+		CREATE TABLE <shop>.admin_topics (LIKE <shop>.users INCLUDING ALL);
+		CREATE TABLE <forum>.forum_posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), user_id bigint, member_id bigint,
+			topic_id bigint, place jsonb, owner_id bigint, owner_type text);
+	$make$, '<shop>', shop), '<forum>', forum);
+END
+$$;
+SELECT pg_temp.make_forum('shop', 'forum'), pg_temp.make_forum('a_shop', 'a_forum') \g /dev/null
+SELECT format('INSERT INTO %s (id) SELECT generate_series(1, 200)', c.oid::regclass) FROM pg_class AS c
+WHERE c.relnamespace IN ('a_shop'::regnamespace, 'a_forum'::regnamespace) AND c.relkind = 'r' ORDER BY c.oid \gexec
+UPDATE a_shop.orders SET user_id = 201 - id, buyer_user = id;
+UPDATE a_forum.forum_posts SET user_id = 201 - id, member_id = id, topic_id = id, place = jsonb_build_object('user_id', id),
+	owner_id = id, owner_type = 'User';
+SELECT relation, object, problem, advice FROM snowflake_migrate.check('{{a_shop,a_forum}}', targets => '{shop,forum}') WHERE object <> 'id' ORDER BY relation, object;
+SELECT relation, object, certainty FROM snowflake_migrate.suggest('{{a_shop,a_forum}}', targets => '{shop,forum}') WHERE step = 'reference' ORDER BY relation, object;
+DROP SCHEMA a_shop, a_forum, shop, forum CASCADE;
+-- arrays of several persons, or of rows in the plural; numbers that are called so
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.rounds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), opponents bigint[], home_players int[], participants int, friends int[]);
+CREATE TABLE b.players AS SELECT g::bigint AS id FROM generate_series(1, 100) AS g;
+CREATE TABLE b.rounds AS SELECT 5000 + g::bigint AS id, ARRAY[g, 101 - g]::bigint[] AS opponents, ARRAY[g] AS home_players, g AS participants,
+	ARRAY[0] AS friends
+FROM generate_series(1, 100) AS g;
+SELECT relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object;
+DROP SCHEMA b, net CASCADE;
+-- documents: of an id, the member around it says whose; a member that is called like a table, or like somebody, without id
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.cities (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.logs (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), meta jsonb, few jsonb);
+CREATE TABLE b.cities AS SELECT g::bigint AS id FROM generate_series(1, 30) AS g;
+CREATE TABLE b.guilds AS SELECT g::bigint AS id FROM generate_series(1, 40) AS g;
+CREATE TABLE b.players AS SELECT g::bigint AS id FROM generate_series(1, 200) AS g;
+CREATE TABLE b.logs AS SELECT 5000 + g::bigint AS id, jsonb_build_object('id', g, 'guild', jsonb_build_object('id', 1 + g % 30, 'level', 1 + g % 30),
+	'cities', jsonb_build_array(jsonb_build_object('_id', 1 + g % 20, 'height', g % 25)), 'player', 1 + g % 30, 'winner', g, 'losers', jsonb_build_array(g)) AS meta,
+	CASE WHEN g < 3 THEN jsonb_build_object('player', g, 'lives', g) END AS few
+FROM generate_series(1, 200) AS g;
+SELECT object, problem, example, advice FROM snowflake_migrate.check('{b}', 'net') WHERE relation = 'net.logs' ORDER BY object, problem;
+SELECT object, certainty, reason FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY object, reason;
+DROP SCHEMA b, net CASCADE;

@@ -84,7 +84,9 @@ AS $$
 	FROM snowflake_migrate_internal.vocabulary(run_) AS v
 		CROSS JOIN LATERAL (
 			SELECT nullif(snowflake_migrate_internal.named(
-				snowflake_migrate_internal.stem(snowflake_migrate_internal.word(key)), v, true), relation)::regclass)
+				snowflake_migrate_internal.stem(snowflake_migrate_internal.word(key)), c.relnamespace, v, true),
+				relation)::regclass
+			FROM pg_class AS c WHERE c.oid = relation)
 			AS r (referenced)
 		CROSS JOIN LATERAL (VALUES
 			(1, false, 'If an equal key is the same row in all databases: ',

@@ -72,6 +72,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.stem(text)
 CREATE TYPE snowflake_migrate_internal.vocabulary AS (
 	words text[],
 	relations regclass[],
+	schemas oid[],			-- of the relations
 	is_plain boolean[],
 	endings text[],			-- their last words, and those before _type
 	unchanging regclass[]
@@ -81,7 +82,7 @@ CREATE FUNCTION snowflake_migrate_internal.vocabulary(run_ bigint) RETURNS snowf
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	WITH referable AS (
-		SELECT t.relation, t.mode, snowflake_migrate_internal.word(c.relname) AS word, k.stem,
+		SELECT t.relation, c.relnamespace, t.mode, snowflake_migrate_internal.word(c.relname) AS word, k.stem,
 			m.is_made, m.is_made AND count(*) FILTER (WHERE m.is_made) OVER (PARTITION BY k.stem) = 1 AS is_only_maker
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN pg_class AS c ON c.oid = t.relation
@@ -95,26 +96,26 @@ AS $$
 							WHERE f.run = run_ AND f.no = t.no AND f.name = t.key[1]))
 	),
 	named AS (
-		SELECT g.word, r.relation, r.mode, r.stem IS NULL AS is_plain
+		SELECT g.word, r.relation, r.relnamespace, r.mode, r.stem IS NULL AS is_plain
 		FROM referable AS r CROSS JOIN LATERAL snowflake_migrate_internal.singulars(r.word) AS g (word)
 	),
 	word AS (
 		TABLE named
 		UNION ALL
 		/* Where keys of several are called entity_id, entity says no more in customer_entity than id does. */
-		SELECT x.word, r.relation, r.mode, true
+		SELECT x.word, r.relation, r.relnamespace, r.mode, true
 		FROM referable AS r
 			CROSS JOIN LATERAL (SELECT left(r.word, -length('_' || r.stem))) AS x (word)
 		WHERE r.is_made AND NOT r.is_only_maker AND r.word LIKE E'%\\_' || r.stem
 			AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = x.word)
 		UNION ALL
-		SELECT r.stem, r.relation, r.mode, false
+		SELECT r.stem, r.relation, r.relnamespace, r.mode, false
 		FROM referable AS r
 		WHERE r.is_only_maker AND r.stem IS NOT NULL AND NOT EXISTS (SELECT FROM named AS n WHERE n.word = r.stem)
 		UNION ALL
 		/* The number of a version, labels2, lease6_types, where no other is called so without it. */
-		SELECT g.word, x.relation, x.mode, x.is_plain
-		FROM (SELECT r.relation, r.mode, r.stem IS NULL AS is_plain, y.word,
+		SELECT g.word, x.relation, x.relnamespace, x.mode, x.is_plain
+		FROM (SELECT r.relation, r.relnamespace, r.mode, r.stem IS NULL AS is_plain, y.word,
 				count(*) OVER (PARTITION BY y.word) AS count
 			  FROM referable AS r
 				CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.without_numbers(r.word)) AS y (word)
@@ -124,6 +125,7 @@ AS $$
 	)
 	SELECT coalesce(array_agg(w.word ORDER BY w.word, w.relation), '{}'),
 		coalesce(array_agg(w.relation ORDER BY w.word, w.relation), '{}'),
+		coalesce(array_agg(w.relnamespace ORDER BY w.word, w.relation), '{}'),
 		coalesce(array_agg(w.is_plain ORDER BY w.word, w.relation), '{}'),
 		ARRAY(SELECT DISTINCT substring(e.word FROM '[^_]+$')
 			  FROM word AS w CROSS JOIN LATERAL (VALUES (w.word), (regexp_replace(w.word, '_type$', ''))) AS e (word)),
@@ -133,20 +135,24 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.vocabulary(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: what the tables of a run are called';
 
-/* The table that a word names, or whose name it ends with (also_end): players for player, sender_player. */
+/*
+ * The table that a word names, or whose name it ends with (also_end): players for player, sender_player.  Of those that
+ * are called alike the one of this schema.
+ */
 CREATE FUNCTION snowflake_migrate_internal.named(
 	name text,
+	schema oid,
 	known snowflake_migrate_internal.vocabulary,
 	also_end boolean) RETURNS regclass
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT w.relation
-	FROM unnest(known.words, known.relations) AS w (word, relation)
+	FROM unnest(known.words, known.relations, known.schemas) AS w (word, relation, schema)
 	WHERE w.word = name OR (also_end AND right(name, length(w.word) + 1) = '_' || w.word)
-	ORDER BY length(w.word) DESC, w.relation
+	ORDER BY length(w.word) DESC, w.schema <> named.schema, w.relation
 	LIMIT 1
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.named(text, snowflake_migrate_internal.vocabulary, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.named(text, oid, snowflake_migrate_internal.vocabulary, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a word names';
 
 /*
@@ -157,7 +163,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named(text, snowflake_migrate_int
  * whose name ends so, ci_builds for build: of all, or of those with the first word of its own table, which alone count
  * for a whole name.  By a whole name, too, the only one that has a word more, parameter_data_type for parameter_type,
  * name_types for name; and one that stands in its singular behind a word for its part, accounts for from_account and
- * account_from, unless that says that it is a measure, as in max_level.
+ * account_from, unless that says that it is a measure, as in max_level.  Of those that are called alike, each rule
+ * takes the one of its own schema.
  */
 CREATE FUNCTION snowflake_migrate_internal.named_by(
 	own regclass,
@@ -166,6 +173,8 @@ CREATE FUNCTION snowflake_migrate_internal.named_by(
 	known snowflake_migrate_internal.vocabulary) RETURNS regclass
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	own_schema CONSTANT oid := (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = own);
 BEGIN
 	IF NOT is_stem THEN
 		name := regexp_replace(name, '_(from|to|src|dst|source|target|key)$', '');
@@ -188,10 +197,16 @@ BEGIN
 		candidate AS (
 			SELECT w.relation, w.word, w.is_plain,
 				CASE WHEN starts_with(w.word, n.beginning) THEN substr(w.word, length(n.beginning) + 1) END AS rest
-			FROM (SELECT coalesce(substring(name FROM '[^_]+$'), '')) AS l (word)
-				JOIN unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
-					ON right(w.word, length(l.word)) = l.word OR w.word = name || '_type'
+			FROM (
+					SELECT w.*, w.schema = own_schema AS is_near,
+						bool_or(w.schema = own_schema) OVER (PARTITION BY w.word) AS has_near
+					FROM (SELECT coalesce(substring(name FROM '[^_]+$'), '')) AS l (word)
+						JOIN unnest(known.words, known.relations, known.schemas, known.is_plain)
+								AS w (word, relation, schema, is_plain)
+							ON right(w.word, length(l.word)) = l.word OR w.word = name || '_type'
+				) AS w
 				CROSS JOIN (SELECT DISTINCT o.beginning FROM own_name AS o) AS n
+			WHERE w.is_near OR NOT w.has_near
 		),
 		akin AS (
 			SELECT c.relation FROM candidate AS c
@@ -244,7 +259,7 @@ BEGIN
 		SELECT CASE
 			WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
 			ELSE coalesce(
-				snowflake_migrate_internal.named(name, known, is_stem),
+				snowflake_migrate_internal.named(name, own_schema, known, is_stem),
 				(SELECT a.relation FROM akin AS a),
 				(SELECT p.relation FROM part AS p),
 				(SELECT w.relation FROM whole AS w),
@@ -260,22 +275,79 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.named_by(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
 	IS 'for snowflake_migrate.merge()''s own use: the table that a column names';
 
-/* Whether a word is one for who did something, or had it done: author, sent_by; not is_author. */
-CREATE FUNCTION snowflake_migrate_internal.is_somebody(word text) RETURNS boolean
+/* The table that a column names by its whole name; an array's in the plural, too: players for home_players. */
+CREATE FUNCTION snowflake_migrate_internal.namesake(
+	own regclass,
+	name text,
+	also_several boolean,
+	known snowflake_migrate_internal.vocabulary) RETURNS regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(
+		snowflake_migrate_internal.named_by(own, name, false, known),
+		CASE WHEN also_several THEN (
+			SELECT min(r.relation::oid)::regclass
+			FROM snowflake_migrate_internal.singulars(name) AS g (word)
+				CROSS JOIN LATERAL (
+					SELECT snowflake_migrate_internal.named_by(own, g.word, false, known)) AS r (relation)) END)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.namesake(regclass, text, boolean, snowflake_migrate_internal.vocabulary)
+	IS 'for snowflake_migrate.merge()''s own use: the table that a column names by its whole name';
+
+/*
+ * The others that a column of its own table may mean by a name that names one (referenced): those that are called
+ * alike, as in another schema, and those that are called so behind the first word of its own table, forum_users beside
+ * users.
+ */
+CREATE FUNCTION snowflake_migrate_internal.namesakes(
+	own regclass,
+	name text,
+	referenced regclass,
+	known snowflake_migrate_internal.vocabulary) RETURNS regclass[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH meant AS (
+		SELECT w.word
+		FROM unnest(known.words, known.relations) AS w (word, relation)
+		WHERE w.relation = referenced
+			AND ('_' || name LIKE '%\_' || replace(w.word, '_', '\_')
+				 OR '_' || w.word LIKE '%\_' || replace(name, '_', '\_'))
+	)
+	SELECT array_agg(DISTINCT w.relation)
+	FROM unnest(known.words, known.relations) AS w (word, relation)
+	WHERE w.relation <> ALL (ARRAY[own, referenced]) AND w.word = ANY (ARRAY(
+		SELECT b.beginning || m.word
+		FROM meant AS m
+			CROSS JOIN (
+				VALUES ('')
+				UNION ALL
+				SELECT split_part(snowflake_migrate_internal.word(c.relname), '_', 1) || '_'
+				FROM pg_class AS c WHERE c.oid = own) AS b (beginning)))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.namesakes(
+	regclass, text, regclass, snowflake_migrate_internal.vocabulary)
+	IS 'for snowflake_migrate.merge()''s own use: the other tables that a column may mean by its name';
+
+/*
+ * Whether a word is one for who did something, or had it done: author, sent_by; not is_author.  In the plural, as most
+ * numbers of them are called, too, only where it may be one for several.
+ */
+CREATE FUNCTION snowflake_migrate_internal.is_somebody(word text, also_several boolean) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT word !~ '^(can|has|is)_' AND word ~ ('(^host|(^|_)(by|admin|agent|approver|assignee|attacker|author'
+	SELECT word !~ '^(can|has|is)_' AND word ~ ('(^host|(^|_)(by|actor|admin|agent|approver|assignee|attacker|author'
 		'|buyer|client|contact|creator|defender|editor'
 		'|employee|follower|founder|friend|from_user|inviter|invitee|killer|leader|loser|manager|member|mentor'
-		'|moderator|opponent|owner|participant|player|receiver|recipient|referrer|reporter|requester|reviewer|seller'
-		'|sender|submitter|subscriber|supervisor|to_user|updater|uploader|user|victim|visitor|voter|winner|writer))$')
+		'|moderator|opponent|originator|owner|participant|player|receiver|recipient|referrer|reporter|requester'
+		'|reviewer|seller|sender|spouse|submitter|subscriber|supervisor|to_user|updater|uploader|user|victim|visitor'
+		'|voter|winner|writer))' || CASE WHEN also_several THEN 's?$' ELSE '$' END)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.is_somebody(text)
+COMMENT ON FUNCTION snowflake_migrate_internal.is_somebody(text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for who did something';
 
 /*
- * The columns that refer to nothing yet, of types that can; form is their type's.  kind_column: the column beside it
- * that says of which table the ids are.
+ * The columns that refer to nothing yet, of types that can; form is their type's.  is_somebody: its word is one for
+ * somebody, or an array's for several.  kind_column: the column beside it that says of which table the ids are.
  */
 CREATE FUNCTION snowflake_migrate_internal.undeclared_columns(
 	run_ bigint,
@@ -285,6 +357,7 @@ CREATE FUNCTION snowflake_migrate_internal.undeclared_columns(
 	OUT form text,
 	OUT word text,
 	OUT stem text,
+	OUT is_somebody boolean,
 	OUT kind_column name) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -294,6 +367,7 @@ AS $$
 		WHERE r.run = run_
 	)
 	SELECT t.no, t.relation, c.attname, y.form, w.word, w.stem,
+		snowflake_migrate_internal.is_somebody(w.word, y.form = 'array'),
 		(SELECT k.attname
 		 FROM snowflake_migrate_internal.columns_of(t.relation) AS k
 			JOIN pg_type AS d ON d.oid = k.atttypid LEFT JOIN pg_type AS b ON b.oid = d.typbasetype
@@ -387,8 +461,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.no_reference_declaration(regclass
 
 /*
  * The paths in the documents of a column at which there may be ids, of the first 1000 rows of a source, each with the
- * member's name and a sample of its values, as take_samples() takes it of columns.  is_called_id: the name says that
- * there are ids, or they are the names of members; elsewhere, there must be several values, and each may be one.
+ * member's name, guild_id for the id of a guild, and a sample of its values, as take_samples() takes it of columns.
+ * is_called_id: the name says that there are ids, or they are the names of members; elsewhere, each value must be one.
  */
 CREATE FUNCTION snowflake_migrate_internal.document_ids(
 	relation regclass,
@@ -413,7 +487,9 @@ BEGIN
 					SELECT CASE WHEN e.key ~ '^[0-9]+$' THEN '.*'
 							WHEN e.key ~ '^[A-Za-z_][[:word:]]*$' THEN '.' || e.key
 							ELSE '.' || to_json(e.key) END,
-						CASE WHEN e.key ~ '^[0-9]+$' THEN p.name ELSE e.key END, e.value
+						CASE WHEN e.key ~ '^[0-9]+$' THEN p.name
+							WHEN e.key ~* '^_?ids?$' AND p.name <> '' THEN p.name || '_id'
+							ELSE e.key END, e.value
 					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
 					UNION ALL
 					SELECT '[*]', p.name, e.value
@@ -454,8 +530,8 @@ BEGIN
 			) AS q (path, name, is_name, total, has_others, sample)
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(q.name)) AS w (word)
 			CROSS JOIN LATERAL (SELECT w.word, q.name ~* 'ids?$' AND w.word ~ '(^|_)ids?$') AS n (word, is_id)
-		WHERE q.total > 0 AND (q.is_name OR n.is_id OR q.total >= 8 AND NOT q.has_others)
-		ORDER BY n.is_id DESC, q.is_name DESC, q.path COLLATE "C"
+		WHERE q.total > 0 AND (q.is_name OR n.is_id OR NOT q.has_others)
+		ORDER BY n.is_id DESC, q.is_name DESC, q.total >= 8 DESC, q.path COLLATE "C"
 		LIMIT 50
 	$query$, jsonb_build_object('column', attname, 'source', snowflake_migrate_internal.only(relation)));
 END
@@ -535,7 +611,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_paths(bigint, regclass
 /*
  * What is to be asked of a column of documents: each path whose member is called like a table, or has values that are
  * keys of one (matches: what value_matches() found); or else the first that looks like one to ids.  Where no name
- * says so, small numbers may be anything.
+ * says so, small numbers may be anything, and so may few.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_documents(
 	run_ bigint,
@@ -553,36 +629,52 @@ DECLARE
 	is_asked boolean := false;
 BEGIN
 	FOR found IN
-		SELECT u.path, u.is_called_id, u.is_great, n.referenced, u.member, v.total, v.relations, v.hits
+		SELECT u.path, u.is_called_id, b.is_somebody, u.is_great, coalesce(v.total, 0) >= 8 AS are_several,
+			n.referenced, n.name, v.total, v.relations, v.hits,
+			(SELECT array_agg(o.relation)
+			 FROM unnest(snowflake_migrate_internal.namesakes(relation_, n.name, n.referenced, known)) AS o (relation)
+			 WHERE n.referenced = ANY (v.relations) AND o.relation = ANY (v.relations)) AS others
 		FROM (
 				SELECT p.path, bool_or(p.is_called_id) AS is_called_id, min(p.member) AS member,
 					bool_or(999 < ANY (p.sample)) AS is_great
 				FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS p
 				GROUP BY p.path
 			) AS u
-			CROSS JOIN LATERAL (SELECT CASE WHEN u.is_called_id THEN snowflake_migrate_internal.named_by(relation_,
-				coalesce(snowflake_migrate_internal.stem(u.member), u.member), true, known) END) AS n (referenced)
+			CROSS JOIN LATERAL (
+				SELECT coalesce(snowflake_migrate_internal.stem(u.member), u.member), right(u.path, 3) = '[*]'
+			) AS m (name, is_array)
+			CROSS JOIN LATERAL (SELECT m.name, CASE
+				WHEN u.is_called_id THEN snowflake_migrate_internal.named_by(relation_, m.name, true, known)
+				ELSE snowflake_migrate_internal.namesake(relation_, m.name, m.is_array, known) END
+			) AS n (name, referenced)
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.is_somebody(m.name, m.is_array)) AS b (is_somebody)
 			LEFT JOIN jsonb_to_recordset(matches)
 					AS v (no int, name name, path text, total bigint, relations regclass[], hits bigint[])
 				ON v.no = no_ AND v.name = name_ AND v.path = u.path
 		ORDER BY NOT u.is_called_id, u.path COLLATE "C"
 	LOOP
-		IF found.referenced IS NOT NULL THEN
+		IF found.is_called_id AND found.referenced IS NOT NULL OR found.referenced = ANY (found.relations) THEN
 			is_asked := true;
 			RETURN NEXT ROW ('reference', relation_, name_,
-				format('documents seem to hold ids of %s at %s', found.referenced, found.path), NULL,
-				ARRAY[found.referenced::text], NULL, found.path,
-				CASE WHEN found.referenced = ANY (found.relations) THEN 'sure' ELSE 'likely' END,
+				format(CASE WHEN found.is_called_id THEN 'documents seem to hold ids of %s at %s'
+					ELSE 'documents may hold ids of %s at %s: its member is called so, and its values are keys of it'
+					END, concat_ws(', or of ', found.referenced, snowflake_migrate_internal.listed(found.others)),
+					found.path), NULL,
+				(found.referenced || coalesce(found.others, '{}'))::text[], NULL, found.path,
+				CASE WHEN found.is_called_id AND found.referenced = ANY (found.relations) AND found.others IS NULL
+					THEN 'sure' ELSE 'likely' END,
 				NULL)::snowflake_migrate_internal.question;
-		ELSIF cardinality(found.relations) > 0 AND (found.is_called_id OR found.is_great) THEN
+		ELSIF cardinality(found.relations) > 0
+			AND (found.is_called_id OR found.is_somebody OR found.is_great AND found.are_several) THEN
 			is_asked := true;
-			fitting := snowflake_migrate_internal.likeliest(relation_, found.member, found.relations, known);
+			fitting := snowflake_migrate_internal.likeliest(relation_, found.name, found.relations, known);
 			RETURN NEXT ROW ('reference', relation_, name_,
 				format('documents may hold ids of %s at %s: its values are keys of it', fitting[1], found.path)
 					|| coalesce(', and of ' || snowflake_migrate_internal.listed(fitting[2 :]), ''),
 				format('%s of %s values', found.hits[array_position(found.relations, fitting[1])], found.total),
 				fitting::text[], NULL, found.path, 'open', NULL)::snowflake_migrate_internal.question;
-		ELSIF found.is_called_id OR cardinality(found.relations) > 0 THEN
+		ELSIF found.is_called_id OR cardinality(found.relations) > 0 AND found.are_several THEN
 			unnamed := coalesce(unnamed, found.path);
 		END IF;
 	END LOOP;
@@ -605,6 +697,7 @@ CREATE TYPE snowflake_migrate_internal.questioned_column AS (
 	form text,
 	word text,
 	stem text,
+	is_somebody boolean,
 	kind_column name,
 	total bigint,
 	has_others boolean,
@@ -689,22 +782,29 @@ DECLARE
 	kinds text[] := ARRAY(SELECT jsonb_array_elements_text(kinds_of_table -> col.name));
 	referenced text[];
 	conditions text[];
+	are_alike boolean;
 BEGIN
 	IF kinds = '{}' THEN
 		kinds := '{?}';
 	END IF;
 	/* The last word: Player of App\Models\Player. */
-	SELECT array_agg(coalesce(snowflake_migrate_internal.named(w.word, known, false)::text, '?') ORDER BY k.n),
-			array_agg(format('%I = %L', col.kind_column, k.kind) ORDER BY k.n)
-		INTO referenced, conditions
+	SELECT array_agg(coalesce(r.referenced::text, '?') ORDER BY k.n),
+			array_agg(format('%I = %L', col.kind_column, k.kind) ORDER BY k.n),
+			bool_or(snowflake_migrate_internal.namesakes(col.relation, w.word, r.referenced, known) IS NOT NULL)
+		INTO referenced, conditions, are_alike
 		FROM (
 				SELECT u.kind, row_number() OVER (ORDER BY u.kind COLLATE "C") FROM unnest(kinds) AS u (kind)
 			) AS k (kind, n)
 			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word);
+				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word)
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.named(w.word, c.relnamespace, known, false)
+				FROM pg_class AS c WHERE c.oid = col.relation) AS r (referenced);
 	RETURN ROW ('kinds', col.relation, col.name,
-		format('looks like a reference to a table that column %I names', col.kind_column), NULL,
-		referenced, conditions, NULL, CASE WHEN is_table_itself THEN 'open' ELSE 'sure' END, NULL)
+		format('looks like a reference to a table that column %I names', col.kind_column)
+			|| CASE WHEN are_alike THEN ', of several that are called alike' ELSE '' END, NULL,
+		referenced, conditions, NULL,
+		CASE WHEN is_table_itself THEN 'open' WHEN are_alike THEN 'likely' ELSE 'sure' END, NULL)
 		::snowflake_migrate_internal.question;
 END
 $$;
@@ -725,7 +825,7 @@ CREATE FUNCTION snowflake_migrate_internal.likeliest(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH kind AS (
-		SELECT snowflake_migrate_internal.is_somebody(likeliest.word) AS is_somebody,
+		SELECT snowflake_migrate_internal.is_somebody(likeliest.word, true) AS is_somebody,
 			likeliest.word ~ ('(^|_)(ancestor|blocked_by|clone|clone_of|copied_from|copy|copy_of|duplicate|duplicate_of'
 				'|merged_into|next|obsolete_by|obsoleted_by|original|parent|predecessor|previous|replaced_by|replaces'
 				'|reply|reply_to|root|source|successor|superseded_by|template)(_[a-z]+)?$') AS is_another,
@@ -791,7 +891,7 @@ BEGIN
 	END IF;
 	fitting := snowflake_migrate_internal.likeliest(
 		col.relation, coalesce(col.stem, col.word), col.relations, known);
-	IF has_id OR snowflake_migrate_internal.is_somebody(col.word) OR col.form = 'text' AND col.total >= 3
+	IF has_id OR col.is_somebody OR col.form = 'text' AND col.total >= 3
 		OR col.total >= 8 AND cardinality(fitting) <= 3
 			AND col.total * ln(snowflake_migrate_internal.key_density(run_, fitting[1])) < ln(0.001) THEN
 		RETURN NEXT ROW ('reference', col.relation, col.name,
@@ -866,6 +966,8 @@ DECLARE
 	are_most CONSTANT boolean := coalesce(10 * col.hits[n] >= 9 * col.total, false);
 	own_word CONSTANT text := (
 		SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = col.relation);
+	namesakes CONSTANT regclass[] := snowflake_migrate_internal.namesakes(
+		col.relation, CASE WHEN is_stem THEN col.stem ELSE col.word END, referenced, known);
 	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */
 	is_either CONSTANT boolean := col.stem = 'parent' AND referenced = col.relation AND EXISTS (
 		SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
@@ -873,21 +975,23 @@ DECLARE
 		WHERE w.relation <> col.relation AND w.relation = ANY (col.relations)
 			AND starts_with(snowflake_migrate_internal.word(c.relname), w.word || '_'));
 	/*
-	 * The others that are called so, where the name has words more than its table's: archived_feeds, beside feeds, for
-	 * old_feed.
+	 * The others that are called so: the namesakes; and where the name has words more than its table's, archived_feeds,
+	 * beside feeds, for old_feed.
 	 */
 	others regclass[] := (
 		SELECT array_agg(DISTINCT w.relation)
 		FROM unnest(known.words, known.relations, known.is_plain) AS w (word, relation, is_plain)
 			CROSS JOIN LATERAL (SELECT '_' || substring(col.stem FROM '[^_]+$')) AS l (word)
-		WHERE is_stem AND n IS NOT NULL AND w.is_plain AND w.relation <> referenced AND w.relation = ANY (col.relations)
-			AND right('_' || w.word, length(l.word)) = l.word
-			/* Of the whole name, only a part of its own table may be another: product_categories of products. */
-			AND (EXISTS (SELECT FROM snowflake_migrate_internal.singulars(own_word) AS o (word)
-						 WHERE starts_with(w.word, o.word || '_'))
-				 OR NOT EXISTS (
-					SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
-					WHERE r.relation = referenced AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem)));
+		WHERE n IS NOT NULL AND w.relation <> referenced AND w.relation = ANY (col.relations)
+			AND (w.relation = ANY (namesakes)
+				 OR is_stem AND w.is_plain AND right('_' || w.word, length(l.word)) = l.word
+					/* Of the whole name, only a part of its own table may be one: product_categories of products. */
+					AND (EXISTS (SELECT FROM snowflake_migrate_internal.singulars(own_word) AS o (word)
+								 WHERE starts_with(w.word, o.word || '_'))
+						 OR NOT EXISTS (
+							SELECT FROM unnest(known.words, known.relations) AS r (word, relation)
+							WHERE r.relation = referenced
+								AND right('_' || r.word, length(col.stem) + 1) = '_' || col.stem))));
 BEGIN
 	IF shape IN ('rootless', 'unordered') THEN
 		others := snowflake_migrate_internal.likeliest(
@@ -970,8 +1074,8 @@ DECLARE
 BEGIN
 	known := snowflake_migrate_internal.vocabulary(run_);
 	cols := ARRAY(
-		SELECT ROW (c.no, c.relation, c.name, c.form, c.word, c.stem, c.kind_column, coalesce(v.total, 0),
-			coalesce(v.has_others, false), v.relations, v.hits)::snowflake_migrate_internal.questioned_column
+		SELECT ROW (c.no, c.relation, c.name, c.form, c.word, c.stem, c.is_somebody, c.kind_column,
+			coalesce(v.total, 0), coalesce(v.has_others, false), v.relations, v.hits)::snowflake_migrate_internal.questioned_column
 		FROM snowflake_migrate_internal.undeclared_columns(run_) WITH ORDINALITY AS c
 			LEFT JOIN jsonb_to_recordset(matches) AS v (no int, name name, path text, total bigint, has_others boolean,
 					relations regclass[], hits bigint[])
@@ -991,7 +1095,7 @@ BEGIN
 		/* Texts that are numbers; where the name is a table's, a few may be others. */
 		CONTINUE WHEN col.form = 'text' AND col.total = 0 AND (col.has_others OR col.kind_column IS NULL);
 		referenced := snowflake_migrate_internal.named_by(col.relation, col.stem, true, known);
-		namesake := snowflake_migrate_internal.named_by(col.relation, col.word, false, known);
+		namesake := snowflake_migrate_internal.namesake(col.relation, col.word, col.form = 'array', known);
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
 		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
 		IF col.kind_column IS NOT NULL AND kinds_no IS DISTINCT FROM col.no THEN
@@ -1056,7 +1160,9 @@ BEGIN
 								 array_to_string(declarations, E'\n'), none)
 		WHEN 'large object' THEN
 			format('If it does, keep their contents in a column of type bytea before; if it does not: %s', none)
-		ELSE format(E'If it is a reference: %s\nIf it is none: %s', declarations[1], none) END;
+		/* As many as listed() names. */
+		ELSE format(E'If it is a reference: %s\nIf it is none: %s',
+					array_to_string(declarations[1 : 3], E'\nor: '), none) END;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.question_advice(snowflake_migrate_internal.question)

@@ -66,8 +66,8 @@ BEGIN
 			JOIN pg_type AS y ON y.oid = a.atttypid
 			CROSS JOIN LATERAL snowflake_migrate_internal.values_query(
 				c.name, coalesce(nullif(y.typbasetype, 0), y.oid),
-				CASE WHEN c.stem IS NOT NULL OR snowflake_migrate_internal.is_somebody(c.word)
-						OR snowflake_migrate_internal.named_by(c.relation, c.word, false, known) IS NOT NULL
+				CASE WHEN c.stem IS NOT NULL OR c.is_somebody
+						OR snowflake_migrate_internal.namesake(c.relation, c.word, c.form = 'array', known) IS NOT NULL
 					THEN 0 ELSE 999 END) AS v (query)
 		WHERE v.query IS NOT NULL AND snowflake_migrate_internal.can_read(s.source_relation)
 		GROUP BY s.no, s.source_no, s.source_relation
