@@ -1075,7 +1075,8 @@ BEGIN
 	known := snowflake_migrate_internal.vocabulary(run_);
 	cols := ARRAY(
 		SELECT ROW (c.no, c.relation, c.name, c.form, c.word, c.stem, c.is_somebody, c.kind_column,
-			coalesce(v.total, 0), coalesce(v.has_others, false), v.relations, v.hits)::snowflake_migrate_internal.questioned_column
+			coalesce(v.total, 0), coalesce(v.has_others, false), 
+			v.relations, v.hits)::snowflake_migrate_internal.questioned_column
 		FROM snowflake_migrate_internal.undeclared_columns(run_) WITH ORDINALITY AS c
 			LEFT JOIN jsonb_to_recordset(matches) AS v (no int, name name, path text, total bigint, has_others boolean,
 					relations regclass[], hits bigint[])
