@@ -570,15 +570,16 @@ sub log_since
 	return slurp_file($self->logfile, $position);
 }
 
-# The postmaster's children as the kernel sees them: of a server that does not answer, or does not stop.  Those that do the same
-# make one line.
+# The postmaster and its children as the kernel sees them: of a server that does not answer, or does not stop.  Those that do the
+# same make one line.
 sub children
 {
 	my ($self) = @_;
 	my $read = sub { eval { slurp_file(@_) } // '' };	# it may be gone
 	my %pids;
 
-	foreach my $pid (grep { $read->("/proc/$_/stat") =~ /\) \w $self->{_pid} /s } map { m{(\d+)$} } glob('/proc/[0-9]*'))
+	foreach my $pid ($self->{_pid},
+		grep { $read->("/proc/$_/stat") =~ /\) \w $self->{_pid} /s } map { m{(\d+)$} } glob('/proc/[0-9]*'))
 	{
 		my %status = $read->("/proc/$pid/status") =~ /^(State|SigBlk|ShdPnd):\s*(.*)$/mg;
 		# Of a system call the number and the arguments that are small: no address.
