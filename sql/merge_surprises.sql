@@ -558,3 +558,18 @@ SELECT * FROM problems();
 SELECT forget();
 DROP SCHEMA t, a, o;
 DROP FUNCTION forget, last, node, problems; DROP SEQUENCE node;
+-- a row may belong to what keeps its keys: the condition that says so is none that is missing
+CREATE SCHEMA t;
+CREATE SCHEMA a;
+CREATE TABLE t.npcs (id bigint PRIMARY KEY, name text);
+CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE t.bags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), owner_id bigint, owner_type text);
+CREATE TABLE a.npcs AS SELECT 1::bigint AS id, 'smith' AS name;
+CREATE TABLE a.players AS SELECT 1::bigint AS id, 'ann' AS name;
+CREATE TABLE a.bags AS SELECT 1::bigint AS id, 1::bigint AS owner_id, 'npc' AS owner_type UNION ALL SELECT 2, 1, 'player';
+SELECT snowflake_migrate.declare_table('t.npcs', 'same_id'),
+	snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.players', 'owner_type = ''player''') \g /dev/null
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+SELECT snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.npcs', 'owner_type = ''npc''') \g /dev/null
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+DROP SCHEMA a, t CASCADE;

@@ -5,7 +5,8 @@
 
 /*
  * The references whose conditions can be looked at in the rows of a source, each with all of its conditions as one
- * sum.
+ * sum.  refers_to_others: it is declared as one to a table, too, whose keys stay what they are, so that its condition is
+ * not looked at.
  */
 CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	run_ bigint,
@@ -17,13 +18,19 @@ CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	OUT key name[],
 	OUT name name,
 	OUT conditions text,
-	OUT is_complete boolean) RETURNS SETOF record
+	OUT is_complete boolean,
+	OUT refers_to_others boolean) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT s.no, s.source_no, s.source, t.relation, s.source_relation, t.key, f.name,
 		string_agg(DISTINCT format('((%s) IS TRUE)::int', f.condition), ' + ') FILTER (WHERE f.condition IS NOT NULL),
 		/* A document for which no condition holds need not hold ids. */
-		bool_or(f.condition IS NULL) OR f.path IS NOT NULL
+		bool_or(f.condition IS NULL) OR f.path IS NOT NULL,
+		EXISTS (
+			SELECT FROM snowflake_migrate.declared_references AS r
+			WHERE r.relation = t.relation AND r.column_name = f.name
+				AND r.referenced <> ALL (ARRAY(SELECT p.relation FROM snowflake_migrate_internal.plan_tables AS p
+											   WHERE p.run = run_ AND p.kind = 'id')))
 	FROM snowflake_migrate_internal.source_tables(run_) AS s
 		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
 		JOIN snowflake_migrate_internal.plan_references AS f ON f.run = run_ AND f.no = s.no
@@ -62,7 +69,8 @@ BEGIN
 		RETURN true;
 	END IF;
 	FOR r IN EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT c.ref ->> 'name' AS name, (c.ref -> 'is_complete')::boolean AS is_complete, f.*
+		SELECT c.ref ->> 'name' AS name, (c.ref -> 'is_complete')::boolean AS is_complete,
+			(c.ref -> 'refers_to_others')::boolean AS refers_to_others, f.*
 		FROM unnest({'refs'}::jsonb[]) WITH ORDINALITY AS c (ref, n)
 			JOIN (
 				SELECT v.n, count(*) FILTER (WHERE v.held > 1) AS overlapping,
@@ -95,8 +103,10 @@ BEGIN
 				'Declare references whose conditions exclude each other.');
 		END IF;
 		IF r.left_out > 0 AND NOT r.is_complete THEN
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', source, relation::text, r.name,
-				'no condition of a reference holds: values are copied as they are',
+			PERFORM snowflake_migrate_internal.add_to_report(
+				run_, CASE WHEN r.refers_to_others THEN 'info' ELSE 'warning' END, source, relation::text, r.name,
+				format('no condition of a reference%s holds: values are copied as they are',
+					   CASE WHEN r.refers_to_others THEN ' to what is renumbered' ELSE '' END),
 				r.left_out, r.left_out_example,
 				format('If they are ids too: SELECT snowflake_migrate.declare_reference(%L, %L, ''?'', ''?'');',
 					   relation, r.name));
