@@ -331,6 +331,9 @@ BEGIN
 		CREATE TABLE <shop>.admin_topics (LIKE <shop>.users INCLUDING ALL);
 		CREATE TABLE <forum>.forum_posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), user_id bigint, member_id bigint,
 			topic_id bigint, place jsonb, owner_id bigint, owner_type text);
+		CREATE TABLE <shop>.app_members (LIKE <shop>.users INCLUDING ALL);
+		CREATE TABLE <shop>.app_sales_members (LIKE <shop>.users INCLUDING ALL);
+		CREATE TABLE <shop>.app_sales_returns (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), member_id bigint);
 	$make$, '<shop>', shop), '<forum>', forum);
 END
 $$;
@@ -338,6 +341,7 @@ SELECT pg_temp.make_forum('shop', 'forum'), pg_temp.make_forum('a_shop', 'a_foru
 SELECT format('INSERT INTO %s (id) SELECT generate_series(1, 200)', c.oid::regclass) FROM pg_class AS c
 WHERE c.relnamespace IN ('a_shop'::regnamespace, 'a_forum'::regnamespace) AND c.relkind = 'r' ORDER BY c.oid \gexec
 UPDATE a_shop.orders SET user_id = 201 - id, buyer_user = id;
+UPDATE a_shop.app_sales_returns SET member_id = 201 - id;
 UPDATE a_forum.forum_posts SET user_id = 201 - id, member_id = id, topic_id = id, place = jsonb_build_object('user_id', id),
 	owner_id = id, owner_type = 'User';
 SELECT relation, object, problem, advice FROM snowflake_migrate.check('{{a_shop,a_forum}}', targets => '{shop,forum}') WHERE object <> 'id' ORDER BY relation, object;

@@ -164,7 +164,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named(text, oid, snowflake_migrat
  * for a whole name.  By a whole name, too, the only one that has a word more, parameter_data_type for parameter_type,
  * name_types for name; and one that stands in its singular behind a word for its part, accounts for from_account and
  * account_from, unless that says that it is a measure, as in max_level.  Of those that are called alike, each rule
- * takes the one of its own schema.
+ * takes the one of its own schema, where the first two come before another schema's.
  */
 CREATE FUNCTION snowflake_migrate_internal.named_by(
 	own regclass,
@@ -175,6 +175,7 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_te
 AS $$
 DECLARE
 	own_schema CONSTANT oid := (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = own);
+	called regclass;
 BEGIN
 	IF NOT is_stem THEN
 		name := regexp_replace(name, '_(from|to|src|dst|source|target|key)$', '');
@@ -183,6 +184,7 @@ BEGIN
 	IF NOT is_stem AND substring(name FROM '[^_]+$') <> ALL (known.endings) THEN
 		RETURN NULL;
 	END IF;
+	called := snowflake_migrate_internal.named(name, own_schema, known, is_stem);
 	RETURN (
 		WITH own_name AS (
 			SELECT DISTINCT n.word, split_part(n.word, '_', 1) || '_' AS beginning
@@ -195,7 +197,7 @@ BEGIN
 		),
 		/* Each of the rules below wants a word that ends as the name does, but one: few of a great schema's. */
 		candidate AS (
-			SELECT w.relation, w.word, w.is_plain,
+			SELECT w.relation, w.word, w.is_plain, w.is_near,
 				CASE WHEN starts_with(w.word, n.beginning) THEN substr(w.word, length(n.beginning) + 1) END AS rest
 			FROM (
 					SELECT w.*, w.schema = own_schema AS is_near,
@@ -209,10 +211,10 @@ BEGIN
 			WHERE w.is_near OR NOT w.has_near
 		),
 		akin AS (
-			SELECT c.relation FROM candidate AS c
+			SELECT c.relation, c.is_near FROM candidate AS c
 			WHERE c.rest = name
 				OR right(name, length(c.rest) + 1) = '_' || c.rest AND (is_stem OR strpos(c.rest, '_') > 0)
-			ORDER BY length(c.rest) DESC, c.relation LIMIT 1
+			ORDER BY c.is_near DESC, length(c.rest) DESC, c.relation LIMIT 1
 		),
 		part AS (
 			SELECT c.relation FROM candidate AS c JOIN own_name AS o ON c.word = o.word || '_' || name
@@ -259,7 +261,9 @@ BEGIN
 		SELECT CASE
 			WHEN is_stem AND name = 'parent' THEN coalesce((SELECT p.relation FROM part AS p), own)
 			ELSE coalesce(
-				snowflake_migrate_internal.named(name, own_schema, known, is_stem),
+				(SELECT c.oid FROM pg_class AS c WHERE c.oid = called AND c.relnamespace = own_schema),
+				(SELECT a.relation FROM akin AS a WHERE a.is_near AND a.relation <> own),
+				called,
 				(SELECT a.relation FROM akin AS a),
 				(SELECT p.relation FROM part AS p),
 				(SELECT w.relation FROM whole AS w),
@@ -296,7 +300,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.namesake(regclass, text, boolean,
 
 /*
  * The others that a column of its own table may mean by a name that names one (referenced): those that are called
- * alike, as in another schema, and those that are called so behind the first word of its own table, forum_users beside
+ * alike, as in another schema, and those that are called so behind the first words of its own table, forum_users beside
  * users.
  */
 CREATE FUNCTION snowflake_migrate_internal.namesakes(
@@ -312,6 +316,8 @@ AS $$
 		WHERE w.relation = referenced
 			AND ('_' || name LIKE '%\_' || replace(w.word, '_', '\_')
 				 OR '_' || w.word LIKE '%\_' || replace(name, '_', '\_'))
+		UNION
+		SELECT name
 	)
 	SELECT array_agg(DISTINCT w.relation)
 	FROM unnest(known.words, known.relations) AS w (word, relation)
@@ -321,8 +327,12 @@ AS $$
 			CROSS JOIN (
 				VALUES ('')
 				UNION ALL
-				SELECT split_part(snowflake_migrate_internal.word(c.relname), '_', 1) || '_'
-				FROM pg_class AS c WHERE c.oid = own) AS b (beginning)))
+				SELECT array_to_string(p.words[: i.n], '_') || '_'
+				FROM pg_class AS c
+					CROSS JOIN LATERAL (
+						SELECT string_to_array(snowflake_migrate_internal.word(c.relname), '_')) AS p (words)
+					CROSS JOIN LATERAL generate_series(1, cardinality(p.words) - 1) AS i (n)
+				WHERE c.oid = own) AS b (beginning)))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.namesakes(
 	regclass, text, regclass, snowflake_migrate_internal.vocabulary)
