@@ -5,8 +5,8 @@
 
 /*
  * The references whose conditions can be looked at in the rows of a source, each with all of its conditions as one
- * sum.  refers_to_others: it is declared as one to a table, too, whose keys stay what they are, so that its condition is
- * not looked at.
+ * sum.  refers_to_others: it is declared as one to a table, too, whose keys stay what they are, so that its condition
+ * is not looked at.
  */
 CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	run_ bigint,
