@@ -26,6 +26,9 @@ AS $$
 			UNION
 			SELECT s.relation::oid FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_
 			UNION
+			SELECT f.source_relation::oid FROM snowflake_migrate_internal.former_tables(run_) AS f
+			WHERE f.source_relation IS NOT NULL
+			UNION
 			/* Foreign keys are checked at both ends, also those of one partition, or to one. */
 			SELECT k.oid
 			FROM pg_constraint AS f, unnest(ARRAY[f.conrelid, f.confrelid]) AS k (oid)
@@ -78,6 +81,13 @@ AS $$
 			SELECT (t.relation::oid, k.name)::snowflake_internal.table_column
 			FROM snowflake_migrate_internal.plan_tables AS t, unnest(t.key) AS k (name)
 			WHERE t.run = run_
+			UNION
+			SELECT (f.source_relation::oid, k.name)::snowflake_internal.table_column
+			FROM snowflake_migrate_internal.former_tables(run_) AS f
+				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, f.no) AS t
+				CROSS JOIN LATERAL unnest(t.key) AS k (name)
+			WHERE f.source_relation IS NOT NULL
+				AND snowflake_migrate_internal.has_columns(f.source_relation, ARRAY[k.name])
 			UNION
 			SELECT (t.relation::oid, r.name)::snowflake_internal.table_column
 			FROM snowflake_migrate_internal.plan_references AS r

@@ -314,8 +314,8 @@ AS $$
 		SELECT w.word
 		FROM unnest(known.words, known.relations) AS w (word, relation)
 		WHERE w.relation = referenced
-			AND ('_' || name LIKE '%\_' || replace(w.word, '_', '\_')
-				 OR '_' || w.word LIKE '%\_' || replace(name, '_', '\_'))
+			AND (right('_' || name, length(w.word) + 1) = '_' || w.word
+				 OR right('_' || w.word, length(name) + 1) = '_' || name)
 		UNION
 		SELECT name
 	)
@@ -497,9 +497,10 @@ BEGIN
 					SELECT CASE WHEN e.key ~ '^[0-9]+$' THEN '.*'
 							WHEN e.key ~ '^[A-Za-z_][[:word:]]*$' THEN '.' || e.key
 							ELSE '.' || to_json(e.key) END,
+						/* Of a long one, what it is about is at its end. */
 						CASE WHEN e.key ~ '^[0-9]+$' THEN p.name
 							WHEN e.key ~* '^_?ids?$' AND p.name <> '' THEN p.name || '_id'
-							ELSE e.key END, e.value
+							ELSE right(e.key, 100) END, e.value
 					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
 					UNION ALL
 					SELECT '[*]', p.name, e.value
@@ -755,6 +756,8 @@ BEGIN
 				FROM (
 					SELECT DISTINCT q.name, q.kind
 					FROM {source} AS s CROSS JOIN LATERAL ({pairs}) AS q (name, kind)
+					/* What is longer is no name of a class, and could take long to be looked at. */
+					WHERE length(q.kind) <= 200
 				) AS p
 			) AS k
 			WHERE k.n <= 10

@@ -1056,27 +1056,21 @@ CREATE FUNCTION snowflake_migrate_internal.fill_maps_from_former(run_ bigint) RE
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.fill_map_from(
-		snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object(
-			'source', b.source_no,
-			'source_name', r.sources[b.source_no],
-			'former_run', b.former,
-			'former_source', b.former_source,
-			'former_map', snowflake_migrate_internal.relation(b.former, 'map_' || p.no),
-			'source_table', (
-				SELECT snowflake_migrate_internal.only(s.oid)
-				FROM pg_class AS s JOIN pg_namespace AS m ON m.oid = s.relnamespace AND m.nspname = b.schema
-				WHERE s.relname = c.relname AND s.relkind IN ('r', 'p', 'f', 'v', 'm')
-					AND snowflake_migrate_internal.can_read(s.oid)
-					AND snowflake_migrate_internal.has_columns(s.oid, t.key))))
+		snowflake_migrate_internal.names(run_, f.no) || jsonb_build_object(
+			'source', f.source_no,
+			'source_name', r.sources[f.source_no],
+			'former_run', f.former,
+			'former_source', f.former_source,
+			'former_map', snowflake_migrate_internal.relation(f.former, 'map_' || f.former_no),
+			'source_table', CASE
+				WHEN snowflake_migrate_internal.can_read(f.source_relation)
+					AND snowflake_migrate_internal.has_columns(f.source_relation, t.key)
+				THEN snowflake_migrate_internal.only(f.source_relation) END))
 	FROM snowflake_migrate.runs AS r
-		CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
-		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.kind = 'id'
-		JOIN pg_class AS c ON c.oid = t.relation
-		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = b.target
-		JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = b.former AND p.relation = t.relation
-			AND p.key = t.key
+		CROSS JOIN snowflake_migrate_internal.former_tables(run_) AS f
+		CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, f.no) AS t
 	WHERE r.run = run_
-	ORDER BY t.no, b.source_no
+	ORDER BY f.no, f.source_no
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill_maps_from_former(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: enters rows that former merges have brought';

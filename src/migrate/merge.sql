@@ -136,12 +136,34 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
 			MESSAGE = format('columns of the target of merge %s were dropped or renamed since', run_),
 			DETAIL = lost,
-			HINT = 'Without them, the merge cannot be proved.';
+			HINT = 'Without them, the merge can be neither continued nor proved. It can be taken back.';
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_lost_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where columns of the target were dropped or renamed';
+
+/* Takes tables that were dropped out of the plan of a run that is taken back: their rows are gone with them. */
+CREATE FUNCTION snowflake_migrate_internal.forget_dropped(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	dropped CONSTANT int[] := ARRAY(
+		SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = t.relation));
+BEGIN
+	DELETE FROM snowflake_migrate_internal.plan_references AS r
+		WHERE r.run = run_ AND (r.no = ANY (dropped) OR r.referenced = ANY (dropped));
+	DELETE FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = ANY (dropped);
+	DELETE FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = ANY (dropped);
+	DELETE FROM snowflake_migrate_internal.plan_indexes AS i WHERE i.run = run_ AND i.no = ANY (dropped);
+	DELETE FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = ANY (dropped);
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, NULL, NULL,
+		'tables of the merge no longer exist: nothing of them is taken back', cardinality(dropped));
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.forget_dropped(bigint)
+	IS 'for snowflake_migrate.rollback(): takes tables that were dropped out of a plan';
 
 /*
  * Begins a transaction of a run, which must be in one of these states.  strength is that of its locks (jobs.sql):
@@ -162,7 +184,8 @@ BEGIN
 	PERFORM set_config('row_security', 'off', true), set_config('jit', 'off', true);
 	/* Keys and rows are kept and compared as texts as well, whoever goes on. */
 	PERFORM set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'postgres', true),
-		set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true);
+		set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true),
+		set_config('array_nulls', 'on', true);
 	/* So are names of tables and columns. */
 	PERFORM set_config('quote_all_identifiers', 'off', true);
 	PERFORM snowflake_migrate_internal.lock_targets(r.targets, strength)
@@ -176,8 +199,12 @@ BEGIN
 	END IF;
 	IF EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p
 			   WHERE p.run = run_ AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = p.relation)) THEN
-		RAISE EXCEPTION USING ERRCODE = 'undefined_table', MESSAGE = format('tables of merge %s no longer exist', run_),
-			HINT = 'The merge can be neither continued nor taken back.';
+		IF 'rolling back' <> ALL (states) THEN
+			RAISE EXCEPTION USING ERRCODE = 'undefined_table',
+				MESSAGE = format('tables of merge %s no longer exist', run_),
+				HINT = 'The merge cannot be continued. Take it back with snowflake_migrate.rollback().';
+		END IF;
+		PERFORM snowflake_migrate_internal.forget_dropped(run_);
 	END IF;
 	IF run_row.state <> 'done' AND 'rolling back' <> ALL (states) THEN
 		PERFORM snowflake_migrate_internal.refuse_lost_sources(run_);
@@ -525,6 +552,7 @@ BEGIN
 	run_ := snowflake_migrate_internal.run_to_continue(schemas_, targets_, nodes_, dry_run, given);
 	IF run_ IS NOT NULL THEN
 		PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done']);
+		PERFORM snowflake_migrate_internal.refuse_lost_columns(run_);
 		PERFORM snowflake_migrate_internal.go_on(run_, batch_size_, in_use);
 		RETURN run_;
 	END IF;
@@ -632,6 +660,7 @@ DECLARE
 	seq record;
 	last bigint;
 	reached bigint;
+	increment bigint;
 BEGIN
 	FOR seq IN SELECT q.* FROM snowflake_migrate_internal.merged_sequences(run_) AS q WHERE q.of_numbers LOOP
 		/* What it can't give never clashes with what it gives. */
@@ -650,8 +679,10 @@ BEGIN
 		last := pg_sequence_last_value(seq.sequence);
 		IF (last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END) THEN
 			IF in_use AND abs(reached - last) < 10000 THEN
-				/* Users may have drawn from it since: never back. */
-				WHILE CASE WHEN seq.ascending THEN last < reached ELSE last > reached END LOOP
+				/* Users may have drawn from it since: never back, nor over its end. */
+				SELECT s.seqincrement INTO STRICT increment FROM pg_sequence AS s WHERE s.seqrelid = seq.sequence;
+				WHILE CASE WHEN seq.ascending THEN last < reached AND last <= seq.greatest_value - increment
+						ELSE last > reached AND last >= seq.least_value - increment END LOOP
 					last := nextval(seq.sequence);
 				END LOOP;
 			ELSIF NOT dry_run THEN

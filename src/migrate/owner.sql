@@ -19,14 +19,22 @@ AS $$ SELECT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role AND r.rols
 COMMENT ON FUNCTION snowflake_migrate_internal.is_superuser(name)
 	IS 'for snowflake_migrate.merge()''s own use: whether a role is a superuser';
 
-/* Raises an error where a run is another role's.  Superusers trust each other. */
+/* Whether the current role uses what another has written.  Superusers trust each other. */
+CREATE FUNCTION snowflake_migrate_internal.is_trusted(role name) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT role IS NOT DISTINCT FROM current_user
+		OR snowflake_migrate_internal.is_superuser(role) AND snowflake_migrate_internal.is_superuser(current_user)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted(name)
+	IS 'for snowflake_migrate.merge()''s own use: whether the current role uses what another has written';
+
+/* Raises an error where a run is another role's. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_other(run_ bigint, merged_by name) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF merged_by IS DISTINCT FROM current_user
-		AND NOT (snowflake_migrate_internal.is_superuser(merged_by)
-				 AND snowflake_migrate_internal.is_superuser(current_user)) THEN
+	IF NOT coalesce(snowflake_migrate_internal.is_trusted(merged_by), false) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 			MESSAGE = format('merge %s belongs to role %I', run_, merged_by),
 			DETAIL = 'Its plan has expressions, which would run with the rights of the current user.',

@@ -335,6 +335,23 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_run(bigint, name[], name[], bigint[], text, int, timestamptz)
 	IS 'for snowflake_migrate.merge()''s own use: puts a run on record';
 
+/* Schemas of sources, as runs have them, each with the target that it is merged into: one pass, however many there are. */
+CREATE FUNCTION snowflake_migrate_internal.schemas_of(
+	schemas name[],
+	targets name[],
+	OUT source_no int,
+	OUT schema name,
+	OUT target name) RETURNS SETOF record
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT ((s.n - 1) / c.width + 1)::int, s.schema, t.target
+	FROM (SELECT nullif(cardinality(targets), 0)) AS c (width)
+		CROSS JOIN unnest(schemas) WITH ORDINALITY AS s (schema, n)
+		JOIN unnest(targets) WITH ORDINALITY AS t (target, n) ON t.n = (s.n - 1) % c.width + 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.schemas_of(name[], name[])
+	IS 'for snowflake_migrate.merge()''s own use: the schemas of sources with their targets';
+
 /* The schemas of a run's sources, each with the target that it is merged into. */
 CREATE FUNCTION snowflake_migrate_internal.source_schemas(
 	run_ bigint,
@@ -344,12 +361,11 @@ CREATE FUNCTION snowflake_migrate_internal.source_schemas(
 	OUT target regnamespace) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT s.n, r.sources[s.n], n.oid, m.oid
+	SELECT s.source_no, r.sources[s.source_no], n.oid, m.oid
 	FROM snowflake_migrate.runs AS r
-		CROSS JOIN generate_subscripts(r.schemas, 1) AS s (n)
-		CROSS JOIN generate_subscripts(r.schemas, 2) AS t (n)
-		JOIN pg_namespace AS n ON n.nspname = r.schemas[s.n][t.n]
-		JOIN pg_namespace AS m ON m.nspname = r.targets[t.n]
+		CROSS JOIN LATERAL snowflake_migrate_internal.schemas_of(r.schemas, r.targets) AS s
+		JOIN pg_namespace AS n ON n.nspname = s.schema
+		JOIN pg_namespace AS m ON m.nspname = s.target
 	WHERE r.run = run_
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_schemas(bigint)
@@ -373,15 +389,17 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 	WITH pair AS (
-		SELECT s.n AS source_no, schemas_[s.n][t.n] AS schema, targets_[t.n] AS target
-		FROM generate_subscripts(schemas_, 1) AS s (n) CROSS JOIN generate_subscripts(schemas_, 2) AS t (n)
+		SELECT s.* FROM snowflake_migrate_internal.schemas_of(schemas_, targets_) AS s
 	),
 	known AS (
-		SELECT p.*, r.run, r.started_at, i.n AS former_source, r.schemas, r.targets
-		FROM pair AS p
-			JOIN snowflake_migrate.runs AS r ON r.state = 'done' AND p.target = ANY (r.targets)
-			CROSS JOIN LATERAL generate_subscripts(r.schemas, 1) AS i (n)
-		WHERE r.schemas[i.n][array_position(r.targets, p.target)] = p.schema
+		/* Once, whatever a role has written into its own rows. */
+		SELECT DISTINCT ON (p.source_no, p.target, r.run)
+			p.*, r.run, r.started_at, f.source_no AS former_source, r.schemas, r.targets
+		FROM snowflake_migrate.runs AS r
+			CROSS JOIN LATERAL snowflake_migrate_internal.schemas_of(r.schemas, r.targets) AS f
+			JOIN pair AS p ON p.target = f.target AND p.schema = f.schema
+		WHERE r.state = 'done' AND r.targets && targets_
+		ORDER BY p.source_no, p.target, r.run, f.source_no
 	)
 	/* A later one that had the schema in this way has the same in its maps. */
 	SELECT DISTINCT ON (k.source_no, k.target) k.source_no, k.schema, k.target, k.run, k.former_source
@@ -396,6 +414,36 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.merged_before(name[], name[])
 	IS 'for snowflake_migrate.merge()''s own use: which schemas were merged before';
+
+/*
+ * The tables of a run whose rows a former merge has brought from a source, with their numbers in both, and what the
+ * source has by the name: until the maps are made, the rows there are counted.
+ */
+CREATE FUNCTION snowflake_migrate_internal.former_tables(
+	run_ bigint,
+	OUT no int,
+	OUT source_no int,
+	OUT former bigint,
+	OUT former_source int,
+	OUT former_no int,
+	OUT source_relation regclass) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT t.no, b.source_no, b.former, b.former_source, p.no, s.oid
+	FROM snowflake_migrate.runs AS r
+		CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
+		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.kind = 'id'
+		JOIN pg_class AS c ON c.oid = t.relation
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = b.target
+		JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = b.former AND p.relation = t.relation
+			AND p.key = t.key
+		LEFT JOIN pg_namespace AS m ON m.nspname = b.schema
+		LEFT JOIN pg_class AS s ON s.relnamespace = m.oid AND s.relname = c.relname
+			AND s.relkind IN ('r', 'p', 'f', 'v', 'm')
+	WHERE r.run = run_ AND r.mapped_at IS NULL
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.former_tables(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: the tables whose rows a former merge has brought';
 
 /* Whether the target of a run is in use while it is merged into (in_use.sql). */
 CREATE FUNCTION snowflake_migrate_internal.is_in_use(run_ bigint) RETURNS boolean
@@ -881,9 +929,10 @@ DECLARE
 	f record;
 BEGIN
 	FOR f IN
-		SELECT b.*, r.sources[b.source_no] AS source
+		SELECT b.*, r.sources[b.source_no] AS source, o.merged_by
 		FROM snowflake_migrate.runs AS r
 			CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
+			JOIN snowflake_migrate.runs AS o ON o.run = b.former
 		WHERE r.run = run_
 		ORDER BY b.source_no, b.target
 	LOOP
@@ -893,6 +942,15 @@ BEGIN
 				DETAIL = format('That merge has brought schema "%s", to which others of its source may refer.',
 								f.schema),
 				HINT = 'Merge with the target closed.';
+		END IF;
+		/* Without it, rows could come again; but who may merge could have made it up. */
+		IF NOT snowflake_migrate_internal.is_trusted(f.merged_by) THEN
+			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+				MESSAGE = format('the maps of merge %s belong to role %I', f.former, f.merged_by),
+				DETAIL = format('By its record, that merge has brought schema "%s", to which others of its source may '
+								'refer.', f.schema),
+				HINT = format('Connect as that role. If there was no such merge, a superuser can remove its record: '
+							  'DELETE FROM snowflake_migrate.runs WHERE run = %s;', f.former);
 		END IF;
 		PERFORM snowflake_migrate_internal.own_run(f.former), snowflake_migrate_internal.refuse_maps(f.former);
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', f.source, NULL, f.schema,

@@ -26,7 +26,9 @@ BEGIN
 			snowflake_migrate_internal.plan_columns, snowflake_migrate_internal.plan_sources,
 			snowflake_migrate_internal.plan_batches, snowflake_migrate_internal.plan_indexes TO %s', role);
 	EXECUTE format('GRANT DELETE ON snowflake_migrate.report, snowflake_migrate.records,
-			snowflake_migrate_internal.plan_batches TO %s', role);
+			snowflake_migrate_internal.plan_tables, snowflake_migrate_internal.plan_columns,
+			snowflake_migrate_internal.plan_references, snowflake_migrate_internal.plan_sources,
+			snowflake_migrate_internal.plan_batches, snowflake_migrate_internal.plan_indexes TO %s', role);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION snowflake_migrate_internal.start_workers TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON
 			snowflake_migrate.declared_tables, snowflake_migrate.declared_references,

@@ -383,13 +383,16 @@ DECLARE
 BEGIN
 	SELECT l.run INTO later
 		FROM snowflake_migrate.runs AS r
-			JOIN snowflake_migrate.runs AS l ON l.started_at > r.started_at
+			JOIN snowflake_migrate.runs AS l ON l.started_at > r.started_at AND l.targets && r.targets
 				AND l.state IN ('copying', 'verifying', 'done', 'rolling back')
-			CROSS JOIN LATERAL generate_subscripts(r.schemas, 1) AS i (n)
-			CROSS JOIN LATERAL unnest(r.targets) AS t (target)
-			CROSS JOIN LATERAL generate_subscripts(l.schemas, 1) AS j (n)
-		WHERE r.run = run_ AND r.schemas[i.n][array_position(r.targets, t.target)]
-			= l.schemas[j.n][array_position(l.targets, t.target)]
+				/* Nobody else may use them. */
+				AND (l.merged_by_id = r.merged_by_id
+					 OR snowflake_migrate_internal.is_superuser(l.merged_by)
+						AND snowflake_migrate_internal.is_superuser(r.merged_by))
+			CROSS JOIN LATERAL snowflake_migrate_internal.schemas_of(r.schemas, r.targets) AS s
+			JOIN LATERAL snowflake_migrate_internal.schemas_of(l.schemas, l.targets) AS o
+				ON (o.schema, o.target) = (s.schema, s.target)
+		WHERE r.run = run_
 		ORDER BY l.run DESC LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
@@ -528,6 +531,20 @@ BEGIN
 			MESSAGE = format('cannot roll back merge %s because columns were renamed since', run_),
 			DETAIL = problems,
 			HINT = 'Give them their former names until the merge is taken back.';
+	END IF;
+	SELECT string_agg(format('Table %s has no column "%s" any more.', p.relation, k.name), E'\n' ORDER BY p.no, k.n)
+		INTO problems
+		FROM snowflake_migrate_internal.plan_tables AS p
+			CROSS JOIN LATERAL unnest(p.key) WITH ORDINALITY AS k (name, n)
+		WHERE p.run = run_ AND NOT snowflake_migrate_internal.has_columns(p.relation, ARRAY[k.name])
+			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+			MESSAGE = format('cannot roll back merge %s because key columns were dropped since', run_),
+			DETAIL = problems,
+			HINT = 'The rows that it brought cannot be told from others there. Where such a table is dropped, too, the '
+				'rest can be taken back.';
 	END IF;
 	/* Where more rows than were copied look like the merge's, triggers wrote some. */
 	SELECT string_agg(format('Table %s has no key by which %s rows of the merge could be told from others.', p.relation,

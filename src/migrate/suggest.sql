@@ -136,8 +136,8 @@ BEGIN
 		columns := coalesce(columns, nullif(one.columns, ''));
 		example := coalesce(example, btrim(one.example, '()'));
 	END LOOP;
-/* Types that have no such operator. */
-EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
+/* Types that have no such operator, and values that cannot become the target's. */
+EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception OR feature_not_supported THEN
 	same := 0;
 END
 $$;
@@ -203,6 +203,18 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.alike_reason(bigint, bigint, bigint, text, text, name[])
 	IS 'for snowflake_migrate.suggest()''s own use: what was found of rows that are in both';
+
+/* Whether each source has all columns of a table, so that none is left out where its rows are compared. */
+CREATE FUNCTION snowflake_migrate_internal.have_all_columns(run_ bigint, no_ int) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT coalesce(bool_and(snowflake_migrate_internal.has_columns(s.relation, ARRAY(
+		SELECT c.attname FROM snowflake_migrate_internal.columns_of(t.relation) AS c WHERE c.attgenerated = ''))), false)
+	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+	WHERE t.run = run_ AND t.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.have_all_columns(bigint, int)
+	IS 'for snowflake_migrate.suggest()''s own use: whether each source has all columns of a table';
 
 /* The columns of the unique indexes of a table that could tell which rows are the same, instead of its key. */
 CREATE FUNCTION snowflake_migrate_internal.natural_keys(run_ bigint, no_ int, OUT label name, OUT names name[])
@@ -277,7 +289,8 @@ BEGIN
 	ELSIF NOT is_equal OR is_made AND (found.same < 3 OR found.same < found.rows) THEN
 		RETURN NULL;
 	END IF;
-	RETURN ROW (1, CASE WHEN is_made THEN 'likely' ELSE 'sure' END, relation, array_to_string(key, ', '),
+	RETURN ROW (1, CASE WHEN is_made OR NOT snowflake_migrate_internal.have_all_columns(run_, (plan ->> 'no')::int)
+					THEN 'likely' ELSE 'sure' END, relation, array_to_string(key, ', '),
 				reason || ', and they are equal', same_id, NULL, NULL, NULL, NULL)
 		::snowflake_migrate_internal.suggestion;
 END
@@ -304,6 +317,7 @@ BEGIN
 	END IF;
 	/* Numbers alone are in all databases: those of plots, of slots, of ranks. */
 	is_whole := k.same >= 3 AND 10 * k.same >= 9 * least(k.rows, k.target_rows) AND k.different = 0 AND k.repeated = 0
+		AND snowflake_migrate_internal.have_all_columns(run_, no_)
 		AND EXISTS (
 			SELECT FROM pg_attribute AS a
 				CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS y
@@ -655,19 +669,28 @@ CREATE FUNCTION snowflake_migrate_internal.look(schemas name[], targets name[]) 
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	run CONSTANT bigint := snowflake_migrate_internal.new_run_with_schema();
+	run_ CONSTANT bigint := snowflake_migrate_internal.new_run_with_schema();
 BEGIN
-	PERFORM snowflake_migrate_internal.write_run(run, schemas, targets,
+	PERFORM snowflake_migrate_internal.write_run(run_, schemas, targets,
 		snowflake_migrate_internal.unused_nodes(array_length(schemas, 1)), 'dry run', 1, clock_timestamp());
-	PERFORM snowflake_migrate_internal.plan(run);
-	IF NOT (snowflake_migrate_internal.check_schemas(run)).can_read THEN
+	PERFORM snowflake_migrate_internal.plan(run_);
+	IF NOT (snowflake_migrate_internal.check_schemas(run_)).can_read THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 			MESSAGE = 'cannot look at the rows of the schemas',
 			DETAIL = 'That would run code of others.',
 			HINT = 'See what snowflake_migrate.check() says about it.';
 	END IF;
-	PERFORM snowflake_migrate_internal.collect_keys(run);
-	RETURN run;
+	/* Of tables whose columns cannot become the target's, the check says so. */
+	DELETE FROM snowflake_migrate_internal.plan_sources AS s
+		USING snowflake_migrate_internal.plan_tables AS t
+		WHERE s.run = run_ AND (t.run, t.no) = (s.run, s.no) AND EXISTS (
+			SELECT FROM snowflake_migrate_internal.columns_of(t.relation) AS c
+				JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = c.attname
+					AND a.attnum > 0 AND NOT a.attisdropped
+			WHERE c.attgenerated = '' AND c.attname <> ALL (t.ignored_columns)
+				AND snowflake_migrate_internal.cast(a.atttypid, a.atttypmod, c.atttypid, c.atttypmod) IS NULL);
+	PERFORM snowflake_migrate_internal.collect_keys(run_);
+	RETURN run_;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.look(name[], name[])

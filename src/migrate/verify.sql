@@ -784,7 +784,7 @@ CREATE FUNCTION snowflake_migrate.verify(
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 	SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
-	SET quote_all_identifiers = off SET timezone = 'UTC' SET lc_monetary = 'C'
+	SET array_nulls = on SET quote_all_identifiers = off SET timezone = 'UTC' SET lc_monetary = 'C'
 AS $$
 DECLARE
 	run_row snowflake_migrate.runs;
