@@ -165,6 +165,31 @@ BEGIN
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE t.kind = 'none' AND t.mode IN ('match', 'same_id');
 	can_map := NOT FOUND;
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
+			'the key has a generated column, which cannot be given a value',
+			advice => format('Leave the table out: SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = ANY (t.key) AND a.attgenerated <> '';
+	can_map := can_map AND NOT FOUND;
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, t.relation::text, NULL,
+			'no column of the table is copied',
+			advice => format('Leave the table out: SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
+		WHERE t.kind = 'none' AND NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.columns_of(t.relation) AS c
+			WHERE c.attgenerated = '' AND c.attname <> ALL (t.ignored_columns)
+				AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[c.attname]));
+	can_map := can_map AND NOT FOUND;
+	/* The proof joins both sides of a row, and a row of a query has at most 1664 columns. */
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
+			format('has %s columns, and the proof compares no more than 800', c.columns),
+			advice => format('Leave the table out: SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			CROSS JOIN LATERAL (
+				SELECT count(*) FROM snowflake_migrate_internal.columns_of(t.relation)) AS c (columns)
+		WHERE c.columns > 800;
+	can_map := can_map AND NOT FOUND;
 	FOR k IN SELECT u.* FROM snowflake_migrate_internal.unfit_keys(run_) AS u ORDER BY u.relation::text COLLATE "C" LOOP
 		can_map := can_map AND k.is_bigint;
 		IF NOT k.is_declared THEN

@@ -355,6 +355,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.is_somebody(text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for who did something';
 
+/* A type without its domain: of a domain its base, of an array of a domain the array of that. */
+CREATE FUNCTION snowflake_migrate_internal.without_domain(type oid) RETURNS oid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(nullif(b.typarray, 0), y.oid)
+	FROM pg_type AS t
+		JOIN pg_type AS y ON y.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
+		LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A' AND e.typtype = 'd'
+		LEFT JOIN pg_type AS b ON b.oid = e.typbasetype
+	WHERE t.oid = type
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.without_domain(oid)
+	IS 'for snowflake_migrate.merge()''s own use: a type without its domain';
+
 /*
  * The columns that refer to nothing yet, of types that can; form is their type's.  is_somebody: its word is one for
  * somebody, or an array's for several.  kind_column: the column beside it that says of which table the ids are.
@@ -401,8 +415,10 @@ AS $$
 				WHEN b.oid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype,
 							   'text[]'::regtype, 'varchar[]'::regtype, 'bpchar[]'::regtype) THEN 'text'
 				WHEN b.oid IN ('jsonb'::regtype, 'json'::regtype) THEN 'document'
+				WHEN b.oid IN ('jsonb[]'::regtype, 'json[]'::regtype) THEN 'documents'
 				WHEN b.oid = 'oid'::regtype THEN 'large object' END
-			FROM (SELECT coalesce(nullif(d.typbasetype, 0), d.oid)) AS b (oid)) AS y (form)
+			FROM (SELECT CASE WHEN d.typbasetype = 0 AND d.typcategory <> 'A' THEN d.oid
+					ELSE snowflake_migrate_internal.without_domain(d.oid) END) AS b (oid)) AS y (form)
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.attname)) AS g (word)
 		CROSS JOIN LATERAL (SELECT g.word, snowflake_migrate_internal.stem(g.word)) AS w (word, stem)
 	WHERE c.attgenerated = '' AND y.form IS NOT NULL
@@ -425,7 +441,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_columns(bigint)
 
 /*
  * A column of which somebody has to say what it refers to, if anything.  kind: reference; kinds, where another column
- * says of which table the ids are; perhaps, which does not stop a merge; large object.  referenced: the tables, the
+ * says of which table the ids are; perhaps, which does not stop a merge; array of documents; large object.  referenced: the tables, the
  * likeliest first, or for each of the conditions its own; ? where it is not known.  certainty: sure, likely, or open.
  */
 CREATE TYPE snowflake_migrate_internal.question AS (
@@ -520,7 +536,7 @@ BEGIN
 						row_number() OVER (PARTITION BY v.path ORDER BY hashint8(v.value)) AS at_random
 					FROM (
 						SELECT DISTINCT f.path, f.is_name, f.name,
-							CASE WHEN f.value ~ '^[1-9][0-9]*$'
+							CASE WHEN f.value ~ '^[1-9][0-9]*([.]0+)?$'
 								THEN snowflake_migrate_internal.text_id(f.value) END
 						FROM (
 							SELECT DISTINCT p.path, false, p.name, left(p.content #>> '{}', 20)
@@ -599,7 +615,8 @@ BEGIN
 		SELECT s.source_no, s.source_relation
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = name_
-		WHERE s.relation = relation_ AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype)
+		WHERE s.relation = relation_
+			AND snowflake_migrate_internal.without_domain(a.atttypid) IN ('jsonb'::regtype, 'json'::regtype)
 			AND snowflake_migrate_internal.can_read(s.source_relation)
 		ORDER BY s.source_no
 	LOOP
@@ -733,14 +750,22 @@ BEGIN
 		SELECT string_agg(snowflake_migrate_internal.fill($query$
 				SELECT {'column'}, {value} WHERE s.{"kind"} IS NOT NULL AND s.{"column"} IS NOT NULL
 			$query$, jsonb_build_object('column', p.name, 'kind', p.kind_column,
-				/* By the ids of the target, as conditions are asked. */
+				/*
+				 * By the ids of the target, as conditions are asked.  What they will be is not known before the maps are
+				 * made, nor of a row that has yet to come.
+				 */
 				'value', coalesce((
-					SELECT snowflake_migrate_internal.mapped_id(
-						snowflake_migrate_internal.relation(run_, 'map_' || f.referenced), s.source_no,
-						format('s.%I', a.attname), a.atttypid, 'text')
+					SELECT CASE WHEN to_regclass(snowflake_migrate_internal.relation(run_, 'map')) IS NULL
+							OR NOT snowflake_migrate_internal.can_read(t.relation) THEN 'NULL::text'
+						ELSE format('(SELECT i.id FROM (SELECT %s) AS i (id) '
+									'WHERE EXISTS (SELECT FROM %s AS t WHERE t.%I::text = i.id))',
+							snowflake_migrate_internal.mapped_id(
+								snowflake_migrate_internal.relation(run_, 'map_' || f.referenced), s.source_no,
+								format('s.%I', a.attname), a.atttypid, 'text'),
+							snowflake_migrate_internal.only(t.relation), t.key[1]) END
 					FROM snowflake_migrate_internal.plain_reference(run_, s.no, p.kind_column) AS f
-						JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = p.kind_column
-					WHERE to_regclass(snowflake_migrate_internal.relation(run_, 'map')) IS NOT NULL),
+						JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = f.referenced
+						JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = p.kind_column),
 					format('s.%I::text', p.kind_column)))), ' UNION ALL ') AS pairs,
 			snowflake_migrate_internal.only(s.source_relation) AS relation
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
@@ -1101,6 +1126,11 @@ BEGIN
 				FROM snowflake_migrate_internal.find_documents(
 					run_, col.no, col.relation, col.name, known, matches) AS q;
 			CONTINUE;
+		ELSIF col.form = 'documents' THEN
+			RETURN NEXT ROW ('array of documents', col.relation, col.name,
+				'may hold ids, and a merge does not look into arrays of documents', NULL, NULL, NULL, NULL, 'open',
+				NULL)::snowflake_migrate_internal.question;
+			CONTINUE;
 		ELSIF col.form = 'large object' THEN
 			RETURN QUERY SELECT q.*
 				FROM snowflake_migrate_internal.find_large_objects(run_, col.relation, col.name) AS q;
@@ -1172,6 +1202,8 @@ BEGIN
 		WHEN 'perhaps' THEN format('If it does: %s', declarations[1])
 		WHEN 'kinds' THEN format(E'For each kind of ids that it holds, with the table:\n%s\nIf it holds none: %s',
 								 array_to_string(declarations, E'\n'), none)
+		WHEN 'array of documents' THEN
+			format('If it does, let it be a jsonb array in the source and the target before; if it does not: %s', none)
 		WHEN 'large object' THEN
 			format('If it does, keep their contents in a column of type bytea before; if it does not: %s', none)
 		/* As many as listed() names. */

@@ -65,7 +65,7 @@ BEGIN
 				AND a.attnum > 0 AND NOT a.attisdropped
 			JOIN pg_type AS y ON y.oid = a.atttypid
 			CROSS JOIN LATERAL snowflake_migrate_internal.values_query(
-				c.name, coalesce(nullif(y.typbasetype, 0), y.oid),
+				c.name, snowflake_migrate_internal.without_domain(y.oid),
 				CASE WHEN c.stem IS NOT NULL OR c.is_somebody
 						OR snowflake_migrate_internal.namesake(c.relation, c.word, c.form = 'array', known) IS NOT NULL
 					THEN 0 ELSE 999 END) AS v (query)
@@ -121,7 +121,7 @@ BEGIN
 		SELECT s.source_no AS source, snowflake_migrate_internal.only(s.source_relation) AS source_table,
 			string_agg(quote_ident(a.attname), ', ') AS columns,
 			string_agg(snowflake_migrate_internal.values_query(
-				a.attname, coalesce(nullif(y.typbasetype, 0), y.oid), 0), ' UNION ALL ') AS values
+				a.attname, snowflake_migrate_internal.without_domain(y.oid), 0), ' UNION ALL ') AS values
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = ANY (sampled)
 				AND a.attnum > 0 AND NOT a.attisdropped

@@ -318,7 +318,9 @@ BEGIN
 	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[column_name]);
 	PERFORM snowflake_migrate_internal.columns_exist(referenced, '{}');
 
-	SELECT format_type(a.atttypid, NULL), a.atttypid IN ('jsonb'::regtype, 'json'::regtype) INTO type, is_document
+	SELECT format_type(a.atttypid, NULL),
+			snowflake_migrate_internal.without_domain(a.atttypid) IN ('jsonb'::regtype, 'json'::regtype)
+		INTO type, is_document
 		FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = column_name;
 	IF is_document <> (path IS NOT NULL) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
@@ -367,7 +369,7 @@ BEGIN
 	IF path IS NOT NULL AND NOT EXISTS (
 			SELECT FROM pg_attribute AS a
 			WHERE a.attrelid = relation AND a.attname = column_name
-				AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype)) THEN
+				AND snowflake_migrate_internal.without_domain(a.atttypid) IN ('jsonb'::regtype, 'json'::regtype)) THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('column "%s" of table %s cannot have a path', column_name, relation),
 			HINT = 'A path is for columns of the types jsonb and json.';

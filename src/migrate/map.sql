@@ -719,9 +719,9 @@ BEGIN
 			'differs', snowflake_migrate_internal.differs(plan.relation,
 				array_agg(e.name) FILTER (WHERE e.name IS NOT NULL),
 				array_agg(e.expression) FILTER (WHERE e.name IS NOT NULL)),
-			'columns', 'concat_ws('', '', ' || string_agg(format('CASE WHEN bool_or(%s) THEN %L END',
+			'columns', 'array_to_string(ARRAY[' || string_agg(format('CASE WHEN bool_or(%s) THEN %L END',
 				snowflake_migrate_internal.differs(plan.relation, ARRAY[e.name], ARRAY[e.expression]), e.name), ', ')
-				FILTER (WHERE e.name IS NOT NULL) || ')')
+				FILTER (WHERE e.name IS NOT NULL) || '], '', '')')
 		INTO names
 		FROM snowflake_migrate_internal.rows_parts(run_, no_, source_, true, false) AS p
 			LEFT JOIN LATERAL unnest(p.names, p.expressions) AS e (name, expression)

@@ -406,9 +406,25 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where a later merge needs the maps of a run';
 
 /*
+ * Whether a merge has rows of a table on record that it replaced.  What cannot be read, or may not be what that merge
+ * made, is not looked at: it will be refused to come back.
+ */
+CREATE FUNCTION snowflake_migrate_internal.has_former_rows(run bigint, no int) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT count(*) = 2
+	FROM pg_namespace AS s
+		JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
+		JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
+	WHERE s.nspname = 'snowflake_merge_' || run AND c.relname IN ('former_' || no, 'map_' || no)
+		AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.has_former_rows(bigint, int)
+	IS 'for snowflake_migrate.rollback(): whether a merge has rows on record that it replaced';
+
+/*
  * Raises an error where rows that another merge has replaced refer to rows of a run: when that one is taken back, they
- * come back, and would dangle.  What cannot be read, or may not be what that merge made, is not looked at: it will be
- * refused to come back.
+ * come back, and would dangle.
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_needed(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -429,12 +445,7 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_tables AS k ON k.relation = f.child AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
 		WHERE o.state IN ('copying', 'verifying', 'done', 'rolling back')
-			AND (SELECT count(*) = 2
-				 FROM pg_namespace AS s
-					JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
-					JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
-				 WHERE s.nspname = 'snowflake_merge_' || k.run AND c.relname IN ('former_' || k.no, 'map_' || k.no)
-					AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
+			AND snowflake_migrate_internal.has_former_rows(k.run, k.no)
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*) FROM ({former_rows}) AS x {refers}
@@ -452,6 +463,49 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_needed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where rows that another merge replaced refer to those of a run';
+
+/*
+ * Raises an error where a later merge has replaced rows that a run brought or replaced: the values that it would give
+ * back are the run's.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_replaced(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	both_have record;
+	n bigint;
+BEGIN
+	FOR both_have IN
+		SELECT p.no, p.relation, k.run AS later, k.no AS later_no
+		FROM snowflake_migrate.runs AS r
+			JOIN snowflake_migrate_internal.plan_tables AS p USING (run)
+			JOIN snowflake_migrate_internal.plan_tables AS k
+				ON k.relation = p.relation AND k.key = p.key AND k.run <> run_
+			JOIN snowflake_migrate.runs AS o ON o.run = k.run
+		WHERE r.run = run_ AND p.kind <> 'none' AND o.started_at > r.started_at
+			AND o.state IN ('copying', 'verifying', 'done', 'rolling back')
+			AND snowflake_migrate_internal.has_former_rows(k.run, k.no)
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*) FROM {map} AS m JOIN {later_map} AS o ON ({o.n#}) = ({m.n#})
+			WHERE m.action IN ('c', 'r') AND o.action = 'r' AND {left}
+		$query$, snowflake_migrate_internal.names(run_, both_have.no) || jsonb_build_object(
+			'later_map', snowflake_migrate_internal.names(both_have.later, both_have.later_no) ->> 'map',
+			'left', snowflake_migrate_internal.left_of_map(run_, both_have.no))) INTO n;
+		IF n > 0 THEN
+			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+				MESSAGE = format('cannot roll back merge %s because merge %s has replaced rows of it',
+								 run_, both_have.later),
+				DETAIL = format('Table %s: %s rows.', both_have.relation, n),
+				HINT = format('Take merge %s back first.', both_have.later);
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_replaced(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where a later merge has replaced rows of a run';
 
 /* Whether rows that the target had may have other values, which come back. */
 CREATE FUNCTION snowflake_migrate_internal.is_changed(run_ bigint, no_ int) RETURNS boolean
@@ -778,8 +832,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changed(bigint, text[])
 
 /*
  * Locks the rows of some entries of a table's map until they are taken back, and says how many of them the run brought,
- * how many it replaced, and how many have changed since, as a line for an error; null: none.  Who refers to one of them
- * has committed, and is seen, or waits.
+ * how many it replaced, and how many have changed since, as a line for an error; null: none.  Of keys that are no ids,
+ * those count that are not there any more, since their rows may have others by now.  Who refers to one of them has
+ * committed, and is seen, or waits.
  */
 CREATE FUNCTION snowflake_migrate_internal.lock_rows(
 	run_ bigint,
@@ -801,7 +856,7 @@ BEGIN
 			FOR UPDATE OF t
 		)
 		SELECT (SELECT count(*) FROM locked AS l WHERE l.action = 'c'),
-			(SELECT count(*) FROM locked AS l WHERE l.action = 'r'), (
+			(SELECT count(*) FROM locked AS l WHERE l.action = 'r'), nullif(concat_ws(E'\n', (
 				SELECT format('Table %s: %s rows, for example %s.', {'table'}, count(*),
 							  string_agg(x.key, ', ') FILTER (WHERE x.n <= 3))
 				FROM (
@@ -809,7 +864,15 @@ BEGIN
 					FROM locked AS l
 					WHERE l.xmin <> ALL ({'xids'}::xid[])
 				) AS x
-				HAVING count(*) > 0)
+				HAVING count(*) > 0), (
+				SELECT format('Table %s: %s rows are not there by their keys any more, for example %s.', {'table'},
+							  count(*), min(x.key))
+				FROM (
+					SELECT {m.n#::text} AS key FROM {map} AS m
+					WHERE {'kind'} = 'key' AND m.action = 'c' AND {of_map}
+						AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({m.n#}))
+				) AS x
+				HAVING count(*) > 0)), '')
 	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map,
 		'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true))) INTO brought, replaced, changed;
 END
@@ -971,6 +1034,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 	PERFORM snowflake_migrate_internal.refuse_needed(run_);
+	PERFORM snowflake_migrate_internal.refuse_replaced(run_);
 	PERFORM snowflake_migrate_internal.refuse_ranks(run_);
 	PERFORM snowflake_migrate_internal.refuse_former(run_);
 	PERFORM snowflake_migrate_internal.refuse_orphans(run_, p.no)

@@ -124,14 +124,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_value(regclass, regclass, name)
 	IS 'for snowflake_migrate.merge()''s own use: a source''s value in the target''s type';
 
-/* The id that a part of a document is, written as a number or as a string; null where it is none. */
+/*
+ * The id that a part of a document is, written as a number or as a string; null where it is none.  Who reads a number
+ * from it finds the same: 7 in 7.0, '07' and '7 '.
+ */
 CREATE FUNCTION snowflake_migrate_internal.json_id(part jsonb) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	value CONSTANT text := CASE WHEN jsonb_typeof(part) IN ('number', 'string') THEN part #>> '{}' END;
 BEGIN
-	IF jsonb_typeof(part) IN ('number', 'string') AND part #>> '{}' ~ '^-?(0|[1-9][0-9]{0,18})$'
-		AND (part #>> '{}')::numeric BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
-		RETURN (part #>> '{}')::bigint;
+	IF value ~ E'^\\s*[+-]?[0-9]{1,40}([.]0{0,40})?\\s*$'
+		AND value::numeric BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+		RETURN value::numeric::bigint;
 	END IF;
 	RETURN NULL;
 END
@@ -198,19 +203,20 @@ CREATE FUNCTION snowflake_migrate_internal.document_keys(part jsonb, ids jsonb, 
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF (SELECT count(DISTINCT coalesce(ids ->> k, k)) < count(*)
+	IF (SELECT count(DISTINCT coalesce(ids ->> i.id, k)) < count(*)
 		FROM jsonb_object_keys(part) AS k
-		WHERE ids -> k IS DISTINCT FROM 'null') THEN
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.text_id(k)::text) AS i (id)
+		WHERE ids -> i.id IS DISTINCT FROM 'null') THEN
 		RAISE EXCEPTION USING ERRCODE = 'unique_violation',
 			MESSAGE = 'keys of an object in a document would become one',
 			DETAIL = format('The object is %s.', left(part::text, 200)),
 			HINT = 'Add their values up in the source, or leave the reference out.';
 	END IF;
 	RETURN (
-		SELECT coalesce(jsonb_object_agg(coalesce(ids ->> e.key, e.key), e.value), '{}')
+		SELECT coalesce(jsonb_object_agg(coalesce(ids ->> i.id, e.key), e.value), '{}')
 		FROM jsonb_each(part) AS e
-		WHERE CASE WHEN ids ? e.key THEN ids -> e.key <> 'null'
-			ELSE NOT unknown_null OR snowflake_migrate_internal.json_id(to_jsonb(e.key)) IS NULL END);
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.text_id(e.key)::text) AS i (id)
+		WHERE CASE WHEN ids ? i.id THEN ids -> i.id <> 'null' ELSE NOT unknown_null OR i.id IS NULL END);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.document_keys(jsonb, jsonb, boolean)

@@ -160,7 +160,7 @@ AS $$
 			FROM unnest(by) WITH ORDINALITY AS b (name, n)),
 		'differs', coalesce(snowflake_migrate_internal.differs(t.relation, o.names, o.expressions), 'false'),
 		'columns', coalesce((
-			SELECT format('concat_ws('', '', %s)', string_agg(
+			SELECT format('array_to_string(ARRAY[%s], '', '')', string_agg(
 				format('CASE WHEN bool_or(t."merge is there" AND %s) THEN %L END',
 					   snowflake_migrate_internal.differs(t.relation, ARRAY[e.name], ARRAY[e.expression]), e.name),
 				', '))
@@ -626,6 +626,7 @@ DECLARE
 	s snowflake_migrate_internal.suggestion;
 	counted record;
 	problem text;
+	own text;
 BEGIN
 	PERFORM snowflake_migrate_internal.find_early(t)
 		FROM snowflake_migrate.runs AS r
@@ -646,6 +647,18 @@ BEGIN
 					AND (c.condition, c.path) IS NOT DISTINCT FROM (s.condition, s.path);
 			s := snowflake_migrate_internal.with_lost(
 				s, counted.total, counted.lost, counted.can_be_null, counted.example);
+		END IF;
+		/* Of rows that are the same, the target's stay, and what the sources' refer to is lost. */
+		IF s.step = 1 AND s.certainty = 'sure' THEN
+			SELECT string_agg(DISTINCT quote_ident(f.name), ', ') INTO own
+				FROM snowflake_migrate_internal.plan_references AS f
+					JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+					JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = tried AND p.no = f.referenced
+				WHERE f.run = tried AND t.relation = s.relation AND p.mode = 'copy' AND t.mode <> 'copy';
+			IF own IS NOT NULL THEN
+				s.certainty := 'likely';
+				s.reason := format('%s; but they refer to rows that are not the same (%s)', s.reason, own);
+			END IF;
 		END IF;
 		problem := snowflake_migrate_internal.new_problem(run_, tried, s);
 		IF problem IS NOT NULL THEN

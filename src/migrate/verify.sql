@@ -178,7 +178,7 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT string_agg(format('%s -> %s: %s', x.o, x.n, x.columns), '; ')
 		FROM (
-			SELECT {m.o#::text} AS o, {m.n#::text} AS n, concat_ws(', ', {differing_columns}) AS columns
+			SELECT {m.o#::text} AS o, {m.n#::text} AS n, array_to_string(ARRAY[{differing_columns}], ', ') AS columns
 			FROM {origin} JOIN {target} AS t ON ({t.@}) = ({m.n#})
 			WHERE m.action IN ('c', 'r') AND {differs} AND NOT {changed}
 			LIMIT 3
