@@ -126,7 +126,8 @@ SELECT step, certainty, relation, object FROM snowflake_migrate.suggest('{old}',
 -- what cannot be compared in one source is counted in others; nulls that are alike clash where the constraint says so
 CREATE SCHEMA older;
 CREATE TABLE older.tag (id int, tag text);
-INSERT INTO older.tag VALUES (1, 'k'), (2, 'l');
+INSERT INTO older.tag VALUES (1, 'k'), (2, 'l'), (3, 'm');
+INSERT INTO new.tag (tag) VALUES ('x'), ('y'), ('z');
 CREATE TABLE new.places (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), x int, y int, UNIQUE NULLS NOT DISTINCT (x, y));
 CREATE TABLE old.places (id int, x smallint, y bigint);
 INSERT INTO new.places (x, y) VALUES (NULL, 1), (NULL, NULL);

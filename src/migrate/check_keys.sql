@@ -167,13 +167,15 @@ BEGIN
 	can_map := NOT FOUND;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
 			'the key has a generated column, which cannot be given a value',
-			advice => format('Leave the table out: SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+			advice => format('Leave the table out: '
+							 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = ANY (t.key) AND a.attgenerated <> '';
 	can_map := can_map AND NOT FOUND;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, t.relation::text, NULL,
 			'no column of the table is copied',
-			advice => format('Leave the table out: SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+			advice => format('Leave the table out: '
+							 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
 		WHERE t.kind = 'none' AND NOT EXISTS (
@@ -184,7 +186,8 @@ BEGIN
 	/* The proof joins both sides of a row, and a row of a query has at most 1664 columns. */
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
 			format('has %s columns, and the proof compares no more than 800', c.columns),
-			advice => format('Leave the table out: SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+			advice => format('Leave the table out: '
+							 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			CROSS JOIN LATERAL (
 				SELECT count(*) FROM snowflake_migrate_internal.columns_of(t.relation)) AS c (columns)
@@ -226,19 +229,21 @@ AS $$
 			WHEN e.oid = 'bigint'::regtype THEN NULL
 			/* An id has up to 19 digits. */
 			WHEN e.oid IN ('varchar'::regtype, 'bpchar'::regtype) THEN
-				CASE WHEN m.typmod BETWEEN 4 AND 22 THEN 'text' END
+				CASE WHEN u.typmod BETWEEN 4 AND 22 THEN 'text' END
 			WHEN e.oid = 'numeric'::regtype THEN
-				CASE WHEN m.typmod <> -1 AND (n.scale < 0 OR n.digits - n.scale < 19) THEN 'numeric' END
+				CASE WHEN u.typmod <> -1 AND (n.scale < 0 OR n.digits - n.scale < 19) THEN 'numeric' END
 			WHEN e.typcategory = 'S' THEN NULL
 			ELSE 'bigint' END
 		|| CASE b.typcategory WHEN 'A' THEN '[]' ELSE '' END
 	FROM pg_type AS y
 		CROSS JOIN LATERAL snowflake_migrate_internal.base_type(y.oid, typmod) AS m (base, typmod)
 		JOIN pg_type AS b ON b.oid = m.base
-		JOIN pg_type AS e ON e.oid = CASE b.typcategory WHEN 'A' THEN b.typelem ELSE b.oid END
+		CROSS JOIN LATERAL snowflake_migrate_internal.base_type(
+			CASE b.typcategory WHEN 'A' THEN b.typelem ELSE b.oid END, m.typmod) AS u (base, typmod)
+		JOIN pg_type AS e ON e.oid = u.base
 		/* As numeric.c packs them. */
 		CROSS JOIN LATERAL (
-			SELECT (m.typmod - 4) >> 16 & 65535, ((m.typmod - 4 & 2047) # 1024) - 1024) AS n (digits, scale)
+			SELECT (u.typmod - 4) >> 16 & 65535, ((u.typmod - 4 & 2047) # 1024) - 1024) AS n (digits, scale)
 	WHERE y.oid = type
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.type_for_ids(oid, int)

@@ -441,8 +441,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_columns(bigint)
 
 /*
  * A column of which somebody has to say what it refers to, if anything.  kind: reference; kinds, where another column
- * says of which table the ids are; perhaps, which does not stop a merge; array of documents; large object.  referenced: the tables, the
- * likeliest first, or for each of the conditions its own; ? where it is not known.  certainty: sure, likely, or open.
+ * says of which table the ids are; perhaps, which does not stop a merge; array of documents; large object.
+ * referenced: the tables, the likeliest first, or for each of the conditions its own; ? where it is not known.
+ * certainty: sure, likely, or open.
  */
 CREATE TYPE snowflake_migrate_internal.question AS (
 	kind text,
@@ -751,21 +752,22 @@ BEGIN
 				SELECT {'column'}, {value} WHERE s.{"kind"} IS NOT NULL AND s.{"column"} IS NOT NULL
 			$query$, jsonb_build_object('column', p.name, 'kind', p.kind_column,
 				/*
-				 * By the ids of the target, as conditions are asked.  What they will be is not known before the maps are
-				 * made, nor of a row that has yet to come.
+				 * By the ids of the target, as conditions are asked.  What they will be is not known before the maps
+				 * are made, nor of a row that has yet to come.
 				 */
 				'value', coalesce((
 					SELECT CASE WHEN to_regclass(snowflake_migrate_internal.relation(run_, 'map')) IS NULL
-							OR NOT snowflake_migrate_internal.can_read(t.relation) THEN 'NULL::text'
-						ELSE format('(SELECT i.id FROM (SELECT %s) AS i (id) '
-									'WHERE EXISTS (SELECT FROM %s AS t WHERE t.%I::text = i.id))',
+							THEN 'NULL::text'
+						ELSE format('(SELECT f.n1::text FROM (SELECT %s) AS i (id) JOIN %s AS f '
+									'ON f.source = %s AND f.n1 = i.id AND f.action IN (''m'', ''k'') LIMIT 1)',
 							snowflake_migrate_internal.mapped_id(
-								snowflake_migrate_internal.relation(run_, 'map_' || f.referenced), s.source_no,
-								format('s.%I', a.attname), a.atttypid, 'text'),
-							snowflake_migrate_internal.only(t.relation), t.key[1]) END
+								m.map, s.source_no, format('s.%I', a.attname), a.atttypid, 'bigint'),
+							m.map, s.source_no) END
 					FROM snowflake_migrate_internal.plain_reference(run_, s.no, p.kind_column) AS f
-						JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = f.referenced
-						JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = p.kind_column),
+						CROSS JOIN LATERAL (
+							SELECT snowflake_migrate_internal.relation(run_, 'map_' || f.referenced)) AS m (map)
+						JOIN pg_attribute AS a ON a.attrelid = s.source_relation AND a.attname = p.kind_column
+					WHERE f.referenced IS NOT NULL),
 					format('s.%I::text', p.kind_column)))), ' UNION ALL ') AS pairs,
 			snowflake_migrate_internal.only(s.source_relation) AS relation
 		FROM snowflake_migrate_internal.source_tables(run_) AS s

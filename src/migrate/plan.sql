@@ -335,7 +335,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_run(bigint, name[], name[], bigint[], text, int, timestamptz)
 	IS 'for snowflake_migrate.merge()''s own use: puts a run on record';
 
-/* Schemas of sources, as runs have them, each with the target that it is merged into: one pass, however many there are. */
+/* Schemas of sources, as runs have them, each with the target that it is merged into.  One pass over them. */
 CREATE FUNCTION snowflake_migrate_internal.schemas_of(
 	schemas name[],
 	targets name[],

@@ -160,7 +160,7 @@ AS $$
 			FROM unnest(by) WITH ORDINALITY AS b (name, n)),
 		'differs', coalesce(snowflake_migrate_internal.differs(t.relation, o.names, o.expressions), 'false'),
 		'columns', coalesce((
-			SELECT format('array_to_string(ARRAY[%s], '', '')', string_agg(
+			SELECT format('array_to_string(ARRAY[%s]::text[], '', '')', string_agg(
 				format('CASE WHEN bool_or(t."merge is there" AND %s) THEN %L END',
 					   snowflake_migrate_internal.differs(t.relation, ARRAY[e.name], ARRAY[e.expression]), e.name),
 				', '))
@@ -209,7 +209,8 @@ CREATE FUNCTION snowflake_migrate_internal.have_all_columns(run_ bigint, no_ int
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT coalesce(bool_and(snowflake_migrate_internal.has_columns(s.relation, ARRAY(
-		SELECT c.attname FROM snowflake_migrate_internal.columns_of(t.relation) AS c WHERE c.attgenerated = ''))), false)
+			SELECT c.attname FROM snowflake_migrate_internal.columns_of(t.relation) AS c WHERE c.attgenerated = ''))),
+		false)
 	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 	WHERE t.run = run_ AND t.no = no_
 $$;

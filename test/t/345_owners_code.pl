@@ -1100,6 +1100,32 @@ like($err, qr/public.twices cannot be dropped and created again: code of role ma
 is(deeds(), 0, "a type's owner who adds a cast: nothing of mallory's runs");
 $server->prepare('game', 'DROP TABLE public.checked, public.indexed, public.viewed CASCADE');
 
+# What a merge has brought, another that has more schemas of the source looks at again: it may be mallory's code by then.
+$server->prepare('game', q{
+	CREATE SCHEMA folk;
+	CREATE SCHEMA trade;
+	CREATE TABLE folk.persons (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE TABLE trade.orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), buyer bigint REFERENCES folk.persons);
+	CREATE SCHEMA east_folk AUTHORIZATION mallory;
+	CREATE SCHEMA east_trade;
+	CREATE TABLE east_trade.orders AS SELECT 1::bigint AS id, 1::bigint AS buyer;
+});
+prepare_as('mallory', q{CREATE TABLE east_folk.persons (id bigint, name text); INSERT INTO east_folk.persons VALUES (1, 'ann')});
+$server->safe_psql('game', q{CALL snowflake_migrate.merge('{east_folk}', 'folk', '{940}')});
+foreach my $plant ('CREATE INDEX ON east_folk.persons ((id + mallory.worth(1)))',
+	q{DROP TABLE east_folk.persons; CREATE VIEW east_folk.persons AS SELECT mallory.worth(1) AS id, 'ann' AS name},
+	q{DROP VIEW east_folk.persons; CREATE TABLE east_folk.persons AS SELECT '1'::mallory.digit AS id, 'ann' AS name})
+{
+	prepare_as('mallory', $plant);
+	refused("a schema that was merged before: $plant",
+		check => q{SELECT * FROM snowflake_migrate.check('{{east_folk,east_trade}}', targets => '{folk,trade}')},
+		merge => q{CALL snowflake_migrate.merge('{{east_folk,east_trade}}', targets => '{folk,trade}', nodes => '{941}')});
+	watch();
+	like((run_as($superuser, q{SELECT * FROM snowflake_migrate.suggest('{{east_folk,east_trade}}', targets => '{folk,trade}')}))[1], qr/That would run code of others/, 'suggest is refused');
+	is(deeds(), 0, "nothing of mallory's runs");
+}
+$server->prepare('game', 'DROP SCHEMA folk, trade, east_folk, east_trade CASCADE');
+
 # A condition of the superuser's own, whose text is read as a value of another role's type.
 prepare_as('mallory', q{
 	CREATE DOMAIN mallory.trap AS int CHECK (mallory.good(VALUE));

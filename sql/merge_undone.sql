@@ -1,0 +1,134 @@
+-- Merges that are taken back after something else has happened: nothing of the target is lost, and nothing left without a word.
+SET client_min_messages = warning;
+\set SHOW_CONTEXT never
+\pset format unaligned
+CREATE SCHEMA lost_a;
+CREATE SCHEMA lost_b;
+CREATE SCHEMA lost_t;
+CREATE ROLE regress_snowflake_forger;
+-- What a rollback says, and what becomes of the run.
+CREATE FUNCTION pg_temp.taken_back(run bigint, force boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	detail text;
+	hint text;
+BEGIN
+	PERFORM snowflake_migrate_internal.rollback_start(run, force);
+	PERFORM snowflake_migrate_internal.begin(run, '{"rolling back"}');
+	PERFORM snowflake_migrate_internal.rollback_step(run, force);
+	RETURN 'is taken back';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+	RETURN regexp_replace(concat_ws(' / ', SQLERRM, detail, hint), '\m(merge) \d+', '\1 N', 'g');
+END $$;
+
+-- keys that are no ids, and that users have changed
+CREATE TABLE lost_t.jobs (tenant text, no int, status text, PRIMARY KEY (tenant, no, status)) PARTITION BY LIST (status);
+CREATE TABLE lost_t.jobs_open PARTITION OF lost_t.jobs FOR VALUES IN ('open');
+CREATE TABLE lost_t.jobs_closed PARTITION OF lost_t.jobs FOR VALUES IN ('closed');
+CREATE TABLE lost_t.pages (slug text PRIMARY KEY, body text);
+INSERT INTO lost_t.jobs VALUES ('t', 1, 'open');
+CREATE TABLE lost_a.jobs AS SELECT 'a' AS tenant, g AS no, 'open' AS status FROM generate_series(1, 3) AS g;
+CREATE TABLE lost_a.pages AS SELECT 'a' || g AS slug, 'a' AS body FROM generate_series(1, 3) AS g;
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{911}') \gset
+UPDATE lost_t.jobs SET status = 'closed' WHERE (tenant, no) = ('a', 2);
+UPDATE lost_t.pages SET slug = 'renamed' WHERE slug = 'a2';
+SELECT pg_temp.taken_back(:run);
+CALL snowflake_migrate.rollback(:run, force => true);
+SELECT state FROM snowflake_migrate.runs WHERE runs.run = :run;
+TABLE lost_t.jobs; TABLE lost_t.pages;
+DROP TABLE lost_t.jobs, lost_t.pages, lost_a.jobs, lost_a.pages;
+
+-- two merges that both have replaced a row: the later one is taken back first, whatever is forced
+CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, gold int);
+CREATE TABLE lost_t.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, gold int);
+INSERT INTO lost_t.heroes VALUES (1, 'x', 100); INSERT INTO lost_t.guilds VALUES (1, 'x', 100);
+CREATE TABLE lost_a.heroes AS SELECT 1::bigint AS id, 'x' AS name, 10 AS gold; CREATE TABLE lost_a.guilds AS TABLE lost_a.heroes;
+CREATE TABLE lost_b.heroes AS SELECT 1::bigint AS id, 'x' AS name, 1 AS gold; CREATE TABLE lost_b.guilds AS TABLE lost_b.heroes;
+SELECT snowflake_migrate.declare_policy('lost_t.heroes', 'heroes_name_key', 'keep_source'),
+	snowflake_migrate.declare_policy('lost_t.guilds', 'guilds_name_key', 'keep_target', combine => '{"gold": "sum"}') \g /dev/null
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{912}') \gset
+\set first :run
+\unset run
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{913}') \gset
+SELECT pg_temp.taken_back(:first), pg_temp.taken_back(:first, true);
+CALL snowflake_migrate.rollback(:run);
+CALL snowflake_migrate.rollback(:first, force => true);
+TABLE lost_t.heroes; TABLE lost_t.guilds;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation IN ('lost_t.heroes'::regclass, 'lost_t.guilds'::regclass);
+DROP TABLE lost_t.heroes, lost_t.guilds, lost_a.heroes, lost_a.guilds, lost_b.heroes, lost_b.guilds;
+
+-- a table that its owner drops in the middle: the rest is taken back, and the next source comes
+CREATE TABLE lost_t.logs (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE lost_t.marks (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), log bigint REFERENCES lost_t.logs);
+CREATE TABLE lost_a.logs AS SELECT g::bigint AS id, 'a' || g AS name FROM generate_series(1, 3) AS g;
+CREATE TABLE lost_a.marks AS SELECT g::bigint AS id, g::bigint AS log FROM generate_series(1, 3) AS g;
+CREATE FUNCTION lost_t.not_now() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+CREATE TRIGGER not_now BEFORE INSERT ON lost_t.marks FOR EACH ROW EXECUTE FUNCTION lost_t.not_now();
+ALTER TABLE lost_t.marks ENABLE ALWAYS TRIGGER not_now;
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{914}', batch_size => 1);
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+SELECT state, (SELECT count(*) FROM lost_t.logs) AS logs FROM snowflake_migrate.runs WHERE runs.run = :run;
+ALTER TABLE lost_t.marks RENAME id TO mark;
+DO $$
+DECLARE
+	run bigint;
+BEGIN
+	CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{914}', run => run);
+EXCEPTION WHEN OTHERS THEN
+	RAISE WARNING '%', regexp_replace(SQLERRM, '\m(merge) \d+', '\1 N');
+END $$;
+ALTER TABLE lost_t.marks DROP mark;
+SELECT pg_temp.taken_back(:run, true);
+DROP TABLE lost_t.marks;
+DO $$
+DECLARE
+	run bigint;
+BEGIN
+	CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{914}', run => run);
+EXCEPTION WHEN OTHERS THEN
+	RAISE WARNING '%', regexp_replace(SQLERRM, '\m(merge) \d+', '\1 N');
+END $$;
+CALL snowflake_migrate.rollback(:run);
+SELECT state, (SELECT count(*) FROM lost_t.logs) AS logs FROM snowflake_migrate.runs WHERE runs.run = :run;
+SELECT severity, problem, count FROM snowflake_migrate.report WHERE report.run = :run AND problem LIKE '%no longer exist%';
+CREATE TABLE lost_b.logs AS TABLE lost_a.logs;
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{915}') \gset
+SELECT state FROM snowflake_migrate.runs WHERE runs.run = :run;
+
+-- another role's record of a merge that never was: it holds up no rollback, and where it could be true a superuser can remove it
+SELECT snowflake_migrate.grant_to('regress_snowflake_forger');
+SET ROLE regress_snowflake_forger;
+INSERT INTO snowflake_migrate.runs (sources, schemas, targets, nodes, state, batch_size, started_at)
+VALUES ('{x}', '{{lost_b}}', '{lost_t}', '{916}', 'done', 1, clock_timestamp()),
+	('{x}', '{}', '{}', '{917}', 'done', 1, clock_timestamp()), ('{x}', '{{lost_b},{lost_b}}', '{}', '{918}', 'done', 1, clock_timestamp());
+RESET ROLE;
+CALL snowflake_migrate.rollback(:run);
+SELECT state FROM snowflake_migrate.runs WHERE runs.run = :run;
+CREATE SCHEMA lost_u; CREATE SCHEMA lost_c;
+CREATE TABLE lost_u.one (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE lost_c.one AS TABLE lost_u.one;
+DO $$
+DECLARE
+	detail text;
+	hint text;
+BEGIN
+	PERFORM FROM snowflake_migrate.check('{{lost_b,lost_c}}', targets => '{lost_t,lost_u}');
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+	RAISE WARNING '%', regexp_replace(concat_ws(' / ', SQLERRM, detail, hint), '(merge|run =) \d+', '\1 N', 'g');
+END $$;
+DELETE FROM snowflake_migrate.runs WHERE merged_by = 'regress_snowflake_forger';
+SELECT severity, relation, problem FROM snowflake_migrate.check('{{lost_b,lost_c}}', targets => '{lost_t,lost_u}') WHERE severity <> 'info';
+
+SET client_min_messages = error;
+DROP SCHEMA lost_a, lost_b, lost_c, lost_t, lost_u CASCADE;
+DO $$
+DECLARE
+	s name;
+BEGIN
+	FOR s IN SELECT nspname FROM pg_namespace WHERE nspname ~ '^snowflake_merge_' LOOP
+		EXECUTE format('DROP SCHEMA %I CASCADE', s);
+	END LOOP;
+END $$;
+DROP OWNED BY regress_snowflake_forger;
+REVOKE SET ON PARAMETER session_replication_role FROM regress_snowflake_forger;
+DROP ROLE regress_snowflake_forger;
