@@ -70,6 +70,15 @@ SELECT snowflake_migrate.declare_table('t.other', 'copy', ignored_columns => '{m
 SELECT severity, relation, object, problem, advice FROM snowflake_migrate.check('{a}', 't') WHERE severity = 'error' ORDER BY relation, object;
 DROP TABLE t.wider, t.spots, t.nothing, t.other, a.wider, a.spots, a.nothing, a.other;
 
+-- keys that the source tells apart, and the target does not; a domain that allows no null
+CREATE COLLATION t.any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE DOMAIN t.filled AS text NOT NULL;
+CREATE TABLE t.codes (code text COLLATE t.any_case PRIMARY KEY, name t.filled);
+CREATE TABLE a.codes (code text PRIMARY KEY, name text);
+INSERT INTO a.codes VALUES ('r', 'x'), ('R', NULL);
+SELECT severity, relation, object, problem, count, advice FROM snowflake_migrate.check('{a}', 't') WHERE severity = 'error' ORDER BY object;
+DROP TABLE t.codes, a.codes;
+
 -- arrays of a domain, a domain over documents, and arrays of documents
 CREATE DOMAIN t.ref AS bigint;
 CREATE DOMAIN t.doc AS jsonb;

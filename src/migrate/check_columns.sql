@@ -363,11 +363,13 @@ AS $$
 		/* Columns of a view always may be. */
 		CASE WHEN r.relkind IN ('r', 'p', 'f') THEN 'may be null, unlike in the target; it is in no row' END,
 		CASE WHEN c.is_key THEN 'Give the rows a key.'
-			ELSE format('Give the rows a value, or ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL;',
-						c.relation, c.name) END,
+			WHEN a.attnotnull THEN format('Give the rows a value, or ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL;',
+										  c.relation, c.name)
+			ELSE format('Give the rows a value, or ALTER DOMAIN %s DROP NOT NULL;', format_type(a.atttypid, NULL)) END,
 		c.is_key
 	FROM c
 		JOIN pg_class AS r ON r.oid = c.source_relation
+		JOIN pg_attribute AS a ON a.attrelid = c.relation AND a.attname = c.name
 	WHERE NOT c.may_be_null AND c.source_may_be_null
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.misfits(bigint)

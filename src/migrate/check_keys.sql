@@ -304,7 +304,13 @@ AS $$
 				AND NOT EXISTS (
 					SELECT FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) AS k (attnum)
 						JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-					WHERE a.attname <> ALL (t.key)))
+						LEFT JOIN pg_attribute AS b ON b.attrelid = t.relation AND b.attname = a.attname
+						LEFT JOIN pg_type AS y ON y.oid = b.atttypid
+						LEFT JOIN pg_collation AS l ON l.oid = b.attcollation
+					WHERE a.attname <> ALL (t.key)
+						/* Texts that the source tells apart may be equal in the target. */
+						OR y.typcategory = 'S' AND b.atttypid <> a.atttypid
+						OR b.attcollation <> a.attcollation AND NOT l.collisdeterministic))
 		AND NOT EXISTS (
 			SELECT FROM pg_attribute AS a
 				JOIN pg_attribute AS o ON o.attrelid = s.source_relation AND o.attname = a.attname
