@@ -21,7 +21,7 @@ INSERT INTO a.notes VALUES
 SELECT snowflake_migrate.declare_reference('t.notes', 'doc', 't.players', path => p.path) FROM unnest('{$.at,$.by.keyvalue().key}'::text[]) AS p (path) \g /dev/null
 SELECT snowflake_migrate.declare_reference('t.notes', c.name, 't.players') FROM unnest('{refs,ref}'::text[]) AS c (name) \g /dev/null
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE severity <> 'info';
-CALL snowflake_migrate.merge('{a}', 't', '{901}') \gset
+CALL snowflake_migrate.merge('{a}', 't', '{351}') \gset
 SELECT * FROM snowflake_migrate.verify(:run);
 SELECT n.kind, d.name AS at, k.name AS by, r.name AS refs, f.name AS ref, CASE WHEN d.id IS NULL THEN n.doc || jsonb_build_object('refs', n.refs) END AS rest
 FROM t.notes AS n LEFT JOIN t.players AS d ON n.doc ->> 'at' = d.id::text
@@ -35,7 +35,7 @@ CREATE TABLE t.moods (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), moods t
 CREATE TABLE a.moods AS SELECT 1::bigint AS id, '{sad,NULL,"NULL"}'::a.mood[] AS moods;
 SET array_nulls = off;
 CALL snowflake_migrate.rollback(:run);
-CALL snowflake_migrate.merge('{a}', 't', '{902}') \gset
+CALL snowflake_migrate.merge('{a}', 't', '{352}') \gset
 SELECT count(*) FROM snowflake_migrate.verify(:run);
 RESET array_nulls;
 SELECT moods FROM t.moods;
@@ -51,7 +51,7 @@ SELECT snowflake_migrate.declare_table('t.wide', 'same_id') \g /dev/null
 SELECT severity, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE severity <> 'info';
 DELETE FROM snowflake_migrate.declared_tables WHERE relation = 't.wide'::regclass;
 SELECT count(*) FROM snowflake_migrate.suggest('{a}', 't');
-CALL snowflake_migrate.merge('{a}', 't', '{903}') \gset
+CALL snowflake_migrate.merge('{a}', 't', '{353}') \gset
 UPDATE a.wide SET c120 = 5 WHERE id = 2;
 SELECT problem, count, regexp_replace(example, '\d{15,}', 'ID') AS example FROM snowflake_migrate.verify(:run);
 CALL snowflake_migrate.rollback(:run);
@@ -93,7 +93,7 @@ SELECT object, certainty, reason FROM snowflake_migrate.suggest('{a}', 't') WHER
 SELECT snowflake_migrate.declare_reference('t.teams', 'player_ids', 't.players'),
 	snowflake_migrate.declare_reference('t.teams', 'doc', 't.players', path => '$.player_id') \g /dev/null
 SELECT snowflake_migrate.declare_no_reference('t.teams', 'docs') \g /dev/null
-CALL snowflake_migrate.merge('{a}', 't', '{904}') \gset
+CALL snowflake_migrate.merge('{a}', 't', '{354}') \gset
 SELECT * FROM snowflake_migrate.verify(:run);
 SELECT count(*) FROM t.teams AS m JOIN t.players AS p ON m.doc ->> 'player_id' = p.id::text JOIN t.players AS q ON m.player_ids[1] = q.id
 WHERE p.name LIKE 'a%' AND q.name = p.name;
@@ -105,7 +105,7 @@ CREATE SEQUENCE t.numbers INCREMENT 7 MAXVALUE 100 CYCLE;
 CREATE TABLE t.tickets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), number int DEFAULT nextval('t.numbers'));
 CREATE TABLE a.tickets AS SELECT 1::bigint AS id, 100 AS number;
 SELECT nextval('t.numbers');
-CALL snowflake_migrate.merge('{a}', 't', '{905}', target_in_use => true) \gset
+CALL snowflake_migrate.merge('{a}', 't', '{355}', target_in_use => true) \gset
 SELECT last_value FROM t.numbers;
 SELECT number FROM t.tickets;
 CALL snowflake_migrate.rollback(:run);

@@ -29,7 +29,7 @@ CREATE TABLE lost_t.pages (slug text PRIMARY KEY, body text);
 INSERT INTO lost_t.jobs VALUES ('t', 1, 'open');
 CREATE TABLE lost_a.jobs AS SELECT 'a' AS tenant, g AS no, 'open' AS status FROM generate_series(1, 3) AS g;
 CREATE TABLE lost_a.pages AS SELECT 'a' || g AS slug, 'a' AS body FROM generate_series(1, 3) AS g;
-CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{911}') \gset
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{356}') \gset
 UPDATE lost_t.jobs SET status = 'closed' WHERE (tenant, no) = ('a', 2);
 UPDATE lost_t.pages SET slug = 'renamed' WHERE slug = 'a2';
 SELECT pg_temp.taken_back(:run);
@@ -46,10 +46,10 @@ CREATE TABLE lost_a.heroes AS SELECT 1::bigint AS id, 'x' AS name, 10 AS gold; C
 CREATE TABLE lost_b.heroes AS SELECT 1::bigint AS id, 'x' AS name, 1 AS gold; CREATE TABLE lost_b.guilds AS TABLE lost_b.heroes;
 SELECT snowflake_migrate.declare_policy('lost_t.heroes', 'heroes_name_key', 'keep_source'),
 	snowflake_migrate.declare_policy('lost_t.guilds', 'guilds_name_key', 'keep_target', combine => '{"gold": "sum"}') \g /dev/null
-CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{912}') \gset
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{357}') \gset
 \set first :run
 \unset run
-CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{913}') \gset
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{358}') \gset
 SELECT pg_temp.taken_back(:first), pg_temp.taken_back(:first, true);
 CALL snowflake_migrate.rollback(:run);
 CALL snowflake_migrate.rollback(:first, force => true);
@@ -65,7 +65,7 @@ CREATE TABLE lost_a.marks AS SELECT g::bigint AS id, g::bigint AS log FROM gener
 CREATE FUNCTION lost_t.not_now() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
 CREATE TRIGGER not_now BEFORE INSERT ON lost_t.marks FOR EACH ROW EXECUTE FUNCTION lost_t.not_now();
 ALTER TABLE lost_t.marks ENABLE ALWAYS TRIGGER not_now;
-CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{914}', batch_size => 1);
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{359}', batch_size => 1);
 SELECT max(run) AS run FROM snowflake_migrate.runs \gset
 SELECT state, (SELECT count(*) FROM lost_t.logs) AS logs FROM snowflake_migrate.runs WHERE runs.run = :run;
 ALTER TABLE lost_t.marks RENAME id TO mark;
@@ -73,7 +73,7 @@ DO $$
 DECLARE
 	run bigint;
 BEGIN
-	CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{914}', run => run);
+	CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{359}', run => run);
 EXCEPTION WHEN OTHERS THEN
 	RAISE WARNING '%', regexp_replace(SQLERRM, '\m(merge) \d+', '\1 N');
 END $$;
@@ -84,7 +84,7 @@ DO $$
 DECLARE
 	run bigint;
 BEGIN
-	CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{914}', run => run);
+	CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{359}', run => run);
 EXCEPTION WHEN OTHERS THEN
 	RAISE WARNING '%', regexp_replace(SQLERRM, '\m(merge) \d+', '\1 N');
 END $$;
@@ -92,15 +92,15 @@ CALL snowflake_migrate.rollback(:run);
 SELECT state, (SELECT count(*) FROM lost_t.logs) AS logs FROM snowflake_migrate.runs WHERE runs.run = :run;
 SELECT severity, problem, count FROM snowflake_migrate.report WHERE report.run = :run AND problem LIKE '%no longer exist%';
 CREATE TABLE lost_b.logs AS TABLE lost_a.logs;
-CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{915}') \gset
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{360}') \gset
 SELECT state FROM snowflake_migrate.runs WHERE runs.run = :run;
 
 -- another role's record of a merge that never was: it holds up no rollback, and where it could be true a superuser can remove it
 SELECT snowflake_migrate.grant_to('regress_snowflake_forger');
 SET ROLE regress_snowflake_forger;
 INSERT INTO snowflake_migrate.runs (sources, schemas, targets, nodes, state, batch_size, started_at)
-VALUES ('{x}', '{{lost_b}}', '{lost_t}', '{916}', 'done', 1, clock_timestamp()),
-	('{x}', '{}', '{}', '{917}', 'done', 1, clock_timestamp()), ('{x}', '{{lost_b},{lost_b}}', '{}', '{918}', 'done', 1, clock_timestamp());
+VALUES ('{x}', '{{lost_b}}', '{lost_t}', '{361}', 'done', 1, clock_timestamp()),
+	('{x}', '{}', '{}', '{362}', 'done', 1, clock_timestamp()), ('{x}', '{{lost_b},{lost_b}}', '{}', '{363}', 'done', 1, clock_timestamp());
 RESET ROLE;
 CALL snowflake_migrate.rollback(:run);
 SELECT state FROM snowflake_migrate.runs WHERE runs.run = :run;
