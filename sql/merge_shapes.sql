@@ -109,6 +109,19 @@ CALL snowflake_migrate.merge('{a}', 't', '{355}', target_in_use => true) \gset
 SELECT last_value FROM t.numbers;
 SELECT number FROM t.tickets;
 CALL snowflake_migrate.rollback(:run);
+DROP TABLE t.tickets, a.tickets;
+-- a sequence that was never asked gives its start: it is not set back
+CREATE SEQUENCE t.later START 100000;
+CREATE TABLE t.orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), number int DEFAULT nextval('t.later'));
+CREATE TABLE a.orders AS SELECT 1::bigint AS id, 7 AS number;
+CALL snowflake_migrate.merge('{a}', 't', '{366}') \gset
+SELECT nextval('t.later');
+CALL snowflake_migrate.rollback(:run);
+-- keys of an object that are the same id
+CREATE TABLE t.bags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), doc jsonb);
+CREATE TABLE a.bags AS SELECT 1::bigint AS id, '{"1": 5, "01": 6}'::jsonb AS doc;
+SELECT snowflake_migrate.declare_reference('t.bags', 'doc', 't.orders', path => '$.keyvalue().key') \g /dev/null
+SELECT severity, relation, object, problem, example, advice FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND severity <> 'info';
 
 SET client_min_messages = error;
 DROP SCHEMA a, t CASCADE;

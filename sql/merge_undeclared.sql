@@ -423,3 +423,20 @@ SELECT snowflake_migrate.declare_table('net.content_type', 'match', '{model}') \
 SELECT object, problem, advice FROM snowflake_migrate.check('{b}', 'net') WHERE relation = 'net.tags' AND problem LIKE '%names' ORDER BY object;
 SELECT object, statement FROM snowflake_migrate.suggest('{b}', 'net') WHERE relation = 'net.tags' AND object = 'object_id';
 DROP SCHEMA b, net CASCADE;
+-- numbers that say of which table ids are, beside a column or in a document: not sure; numbers that are called like several are how many
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE net.bags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_type smallint, item_id bigint, doc jsonb, posts int, house_no text);
+CREATE TABLE net.forums (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), post int, keys jsonb);
+CREATE TABLE net.more (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE net.most (LIKE net.more INCLUDING ALL);
+SELECT format('CREATE TABLE b.%I AS SELECT g::bigint AS id FROM generate_series(1, 60) AS g', t.name) FROM unnest('{items,posts,more,most}'::text[]) AS t (name) \gexec
+CREATE TABLE b.bags AS SELECT 5000 + g::bigint AS id, (g % 2)::smallint AS item_type, g::bigint AS item_id, jsonb_build_object(
+	'item', jsonb_build_object('type', 'pet', 'id', g), 'item_kind', 'x', 'item_id', g, 'items', jsonb_build_array(jsonb_build_object('kind', 'pet', 'id', g))) AS doc,
+	g AS posts, g::text AS house_no
+FROM generate_series(1, 60) AS g;
+CREATE TABLE b.forums AS SELECT 5000 + g::bigint AS id, g AS post, '{"hotkeys": {"1": "x", "2": "y"}}'::jsonb AS keys FROM generate_series(1, 60) AS g;
+SELECT relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object, problem;
+SELECT certainty, object, reason FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY object, reason;
+DROP SCHEMA b, net CASCADE;

@@ -32,8 +32,7 @@ CREATE TABLE lost_a.pages AS SELECT 'a' || g AS slug, 'a' AS body FROM generate_
 CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{356}') \gset
 UPDATE lost_t.jobs SET status = 'closed' WHERE (tenant, no) = ('a', 2);
 UPDATE lost_t.pages SET slug = 'renamed' WHERE slug = 'a2';
-SELECT pg_temp.taken_back(:run);
-CALL snowflake_migrate.rollback(:run, force => true);
+CALL snowflake_migrate.rollback(:run);
 SELECT state FROM snowflake_migrate.runs WHERE runs.run = :run;
 TABLE lost_t.jobs; TABLE lost_t.pages;
 DROP TABLE lost_t.jobs, lost_t.pages, lost_a.jobs, lost_a.pages;
@@ -56,6 +55,21 @@ CALL snowflake_migrate.rollback(:first, force => true);
 TABLE lost_t.heroes; TABLE lost_t.guilds;
 DELETE FROM snowflake_migrate.declared_policies WHERE relation IN ('lost_t.heroes'::regclass, 'lost_t.guilds'::regclass);
 DROP TABLE lost_t.heroes, lost_t.guilds, lost_a.heroes, lost_a.guilds, lost_b.heroes, lost_b.guilds;
+
+-- a later merge that has found its rows in the target, and not copied them
+CREATE TABLE lost_t.badges (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE);
+CREATE TABLE lost_a.badges AS SELECT 1::bigint AS id, 'brave' AS name; CREATE TABLE lost_b.badges AS TABLE lost_a.badges;
+SELECT snowflake_migrate.declare_table('lost_t.badges', 'match', '{name}') \g /dev/null
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{364}') \gset
+\set first :run
+\unset run
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{365}') \gset
+SELECT pg_temp.taken_back(:first, true);
+CALL snowflake_migrate.rollback(:run);
+SELECT count(*) FROM lost_t.badges;
+CALL snowflake_migrate.rollback(:first);
+SELECT count(*) FROM lost_t.badges;
+DROP TABLE lost_t.badges, lost_a.badges, lost_b.badges;
 
 -- a table that its owner drops in the middle: the rest is taken back, and the next source comes
 CREATE TABLE lost_t.logs (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);

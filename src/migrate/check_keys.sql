@@ -331,19 +331,26 @@ DECLARE
 	duplicates bigint;
 	example text;
 BEGIN
-	FOR r IN SELECT u.* FROM snowflake_migrate_internal.unproved_keys(run_) AS u LOOP
+	FOR r IN
+		SELECT u.*, c.columns
+		FROM snowflake_migrate_internal.unproved_keys(run_) AS u
+			CROSS JOIN LATERAL (
+				SELECT string_agg('k' || n, ', ' ORDER BY n) FROM generate_subscripts(u.key, 1) AS n) AS c (columns)
+	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*), string_agg(d.key, ', ' ORDER BY d.n, d.key) FILTER (WHERE d.n <= 3)
 			FROM (
-				SELECT {key_text}::text, row_number() OVER (ORDER BY {values})
-				FROM {source} AS s
-				GROUP BY {values}
+				SELECT {key_text}::text, row_number() OVER (ORDER BY {columns})
+				/* OFFSET 0: postgres_fdw would have groups of casts made there, in a query that is none. */
+				FROM (SELECT {values} FROM {source} AS s OFFSET 0) AS v ({columns})
+				GROUP BY {columns}
 				HAVING count(*) > 1
 			) AS d (key, n)
 		$query$, jsonb_build_object(
 			'source', snowflake_migrate_internal.only(r.source_relation),
 			'values', r.key_values,
-			'key_text', format(CASE cardinality(r.key) WHEN 1 THEN '(%s)' ELSE 'ROW (%s)' END, r.key_values)))
+			'columns', r.columns,
+			'key_text', format(CASE cardinality(r.key) WHEN 1 THEN '(%s)' ELSE 'ROW (%s)' END, r.columns)))
 			INTO duplicates, example;
 		IF duplicates > 0 THEN
 			can_map := false;

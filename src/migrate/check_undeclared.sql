@@ -397,7 +397,7 @@ AS $$
 			JOIN pg_type AS d ON d.oid = k.atttypid LEFT JOIN pg_type AS b ON b.oid = d.typbasetype
 			CROSS JOIN LATERAL (SELECT replace(snowflake_migrate_internal.word(k.attname), '_', '')) AS g (word)
 		 WHERE w.stem IS NOT NULL AND k.attname <> c.attname
-			AND (coalesce(b.typcategory, d.typcategory) IN ('S', 'E')
+			AND (coalesce(b.typcategory, d.typcategory) IN ('S', 'E', 'N')
 					AND g.word ~ '.(type|kind|class|table|model|entity)$'
 					AND regexp_replace(g.word, '(type|kind|class|table|model|entity)$', '') = replace(w.stem, '_', '')
 				 /* As Django has them. */
@@ -490,6 +490,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.no_reference_declaration(regclass
  * The paths in the documents of a column at which there may be ids, of the first 1000 rows of a source, each with the
  * member's name, guild_id for the id of a guild, and a sample of its values, as take_samples() takes it of columns.
  * is_called_id: the name says that there are ids, or they are the names of members; elsewhere, each value must be one.
+ * has_kind: a member beside it may say of which table they are.
  */
 CREATE FUNCTION snowflake_migrate_internal.document_ids(
 	relation regclass,
@@ -497,6 +498,7 @@ CREATE FUNCTION snowflake_migrate_internal.document_ids(
 	OUT path text,
 	OUT name text,
 	OUT is_called_id boolean,
+	OUT has_kind boolean,
 	OUT sample bigint[]) RETURNS SETOF record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -505,10 +507,10 @@ BEGIN
 		WITH RECURSIVE document (content) AS (
 			SELECT s.{"column"}::jsonb FROM {source} AS s WHERE s.{"column"} IS NOT NULL LIMIT 1000
 		),
-		part (path, name, content, depth) AS (
-			SELECT '$', '', d.content, 0 FROM document AS d
+		part (path, name, content, has_kind, depth) AS (
+			SELECT '$', '', d.content, false, 0 FROM document AS d
 			UNION ALL
-			SELECT p.path || n.step, n.name, n.content, p.depth + 1
+			SELECT p.path || n.step, n.name, n.content, coalesce(n.has_kind, p.has_kind), p.depth + 1
 			FROM part AS p,
 				LATERAL (
 					SELECT CASE WHEN e.key ~ '^[0-9]+$' THEN '.*'
@@ -517,45 +519,48 @@ BEGIN
 						/* Of a long one, what it is about is at its end. */
 						CASE WHEN e.key ~ '^[0-9]+$' THEN p.name
 							WHEN e.key ~* '^_?ids?$' AND p.name <> '' THEN p.name || '_id'
-							ELSE right(e.key, 100) END, e.value
+							ELSE right(e.key, 100) END, e.value,
+						p.content ?| CASE WHEN e.key ~* '^_?ids?$' THEN '{type,kind,class,model}'::text[]
+							ELSE ARRAY(SELECT regexp_replace(e.key, '_?ids?$', '', 'i') || k.ending
+									   FROM unnest('{_type,Type,_kind,Kind,_class,_model}'::text[]) AS k (ending)) END
 					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
 					UNION ALL
-					SELECT '[*]', p.name, e.value
+					SELECT '[*]', p.name, e.value, NULL
 					FROM jsonb_array_elements(CASE jsonb_typeof(p.content) WHEN 'array' THEN p.content
 											  ELSE '[]' END) AS e
-				) AS n (step, name, content)
+				) AS n (step, name, content, has_kind)
 			WHERE p.depth < 20
 		)
 		/* What is asked of each value is asked once, and of each name. */
-		SELECT q.path, n.word, q.is_name OR n.is_id, q.sample
+		SELECT q.path, n.word, q.is_name OR n.is_id, q.has_kind, q.sample
 		FROM (
-				SELECT s.path, min(s.name), s.is_name, count(s.value), bool_or(s.value IS NULL),
+				SELECT s.path, min(s.name), s.is_name, bool_or(s.has_kind), count(s.value), bool_or(s.value IS NULL),
 					array_agg(s.value) FILTER (WHERE s.value > 0 AND (s.from_greatest <= 10 OR s.at_random <= 20))
 				FROM (
 					SELECT v.*,
 						row_number() OVER (PARTITION BY v.path ORDER BY v.value DESC NULLS LAST) AS from_greatest,
 						row_number() OVER (PARTITION BY v.path ORDER BY hashint8(v.value)) AS at_random
 					FROM (
-						SELECT DISTINCT f.path, f.is_name, f.name,
+						SELECT DISTINCT f.path, f.is_name, f.name, f.has_kind,
 							CASE WHEN f.value ~ '^[1-9][0-9]*([.]0+)?$'
 								THEN snowflake_migrate_internal.text_id(f.value) END
 						FROM (
-							SELECT DISTINCT p.path, false, p.name, left(p.content #>> '{}', 20)
+							SELECT DISTINCT p.path, false, p.name, p.has_kind, left(p.content #>> '{}', 20)
 							FROM part AS p
 							WHERE jsonb_typeof(p.content) IN ('number', 'string')
 							UNION ALL
-							SELECT DISTINCT p.path || '.keyvalue().key', true, p.name, k.name
+							SELECT DISTINCT p.path || '.keyvalue().key', true, p.name, p.has_kind, k.name
 							FROM part AS p
 								CROSS JOIN LATERAL jsonb_object_keys(
 									CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS k (name)
 							WHERE k.name ~ '^[0-9]+$'
-						) AS f (path, is_name, name, value)
+						) AS f (path, is_name, name, has_kind, value)
 						/* As a rule, those of nothing. */
 						WHERE f.value NOT IN ('', '0', '-1')
-					) AS v (path, is_name, name, value)
+					) AS v (path, is_name, name, has_kind, value)
 				) AS s
 				GROUP BY s.path, s.is_name
-			) AS q (path, name, is_name, total, has_others, sample)
+			) AS q (path, name, is_name, has_kind, total, has_others, sample)
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(q.name)) AS w (word)
 			CROSS JOIN LATERAL (SELECT w.word, q.name ~* 'ids?$' AND w.word ~ '(^|_)ids?$') AS n (word, is_id)
 		WHERE q.total > 0 AND (q.is_name OR n.is_id OR NOT q.has_others)
@@ -600,6 +605,7 @@ CREATE FUNCTION snowflake_migrate_internal.undeclared_paths(
 	OUT path text,
 	OUT member text,
 	OUT is_called_id boolean,
+	OUT has_kind boolean,
 	OUT sample bigint[]) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -658,13 +664,14 @@ DECLARE
 	is_asked boolean := false;
 BEGIN
 	FOR found IN
-		SELECT u.path, u.is_called_id, b.is_somebody, u.is_great, coalesce(v.total, 0) >= 8 AS are_several,
+		SELECT u.path, u.is_called_id, u.has_kind, b.is_somebody, u.is_great, coalesce(v.total, 0) >= 8 AS are_several,
 			n.referenced, n.name, v.total, v.relations, v.hits,
 			(SELECT array_agg(o.relation)
 			 FROM unnest(snowflake_migrate_internal.namesakes(relation_, n.name, n.referenced, known)) AS o (relation)
 			 WHERE n.referenced = ANY (v.relations) AND o.relation = ANY (v.relations)) AS others
 		FROM (
-				SELECT p.path, bool_or(p.is_called_id) AS is_called_id, min(p.member) AS member,
+				SELECT p.path, bool_or(p.is_called_id) AS is_called_id, bool_or(p.has_kind) AS has_kind,
+					min(p.member) AS member,
 					bool_or(999 < ANY (p.sample)) AS is_great
 				FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS p
 				GROUP BY p.path
@@ -692,10 +699,14 @@ BEGIN
 					found.path), NULL,
 				(found.referenced || coalesce(found.others, '{}'))::text[], NULL, found.path,
 				CASE WHEN found.is_called_id AND found.referenced = ANY (found.relations) AND found.others IS NULL
+						AND NOT found.has_kind
 					THEN 'sure' ELSE 'likely' END,
 				NULL)::snowflake_migrate_internal.question;
 		ELSIF cardinality(found.relations) > 0
-			AND (found.is_called_id OR found.is_somebody OR found.is_great AND found.are_several) THEN
+			/* Names of members are numbers of slots, of keys, of years as well. */
+			AND (found.is_called_id AND found.path NOT LIKE '%.keyvalue().key' OR found.is_somebody
+				 OR found.is_great AND (found.are_several OR found.is_called_id)
+				 OR found.is_called_id AND found.are_several) THEN
 			is_asked := true;
 			fitting := snowflake_migrate_internal.likeliest(relation_, found.name, found.relations, known);
 			RETURN NEXT ROW ('reference', relation_, name_,
@@ -931,7 +942,7 @@ BEGIN
 	END IF;
 	fitting := snowflake_migrate_internal.likeliest(
 		col.relation, coalesce(col.stem, col.word), col.relations, known);
-	IF has_id OR col.is_somebody OR col.form = 'text' AND col.total >= 3
+	IF has_id OR col.is_somebody OR col.form = 'text' AND col.total >= 3 AND cardinality(fitting) <= 3
 		OR col.total >= 8 AND cardinality(fitting) <= 3
 			AND col.total * ln(snowflake_migrate_internal.key_density(run_, fitting[1])) < ln(0.001) THEN
 		RETURN NEXT ROW ('reference', col.relation, col.name,
@@ -1072,7 +1083,7 @@ BEGIN
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
 		CASE WHEN is_odd OR is_short THEN 'open'
-			WHEN is_stem AND are_most AND NOT is_either AND others IS NULL THEN 'sure'
+			WHEN is_stem AND are_most AND NOT is_either AND others IS NULL AND col.kind_column IS NULL THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END
@@ -1142,6 +1153,11 @@ BEGIN
 		CONTINUE WHEN col.form = 'text' AND col.total = 0 AND (col.has_others OR col.kind_column IS NULL);
 		referenced := snowflake_migrate_internal.named_by(col.relation, col.stem, true, known);
 		namesake := snowflake_migrate_internal.namesake(col.relation, col.word, col.form = 'array', known);
+		/* Numbers that are called like several are how many there are: posts of a forum. */
+		namesake := CASE WHEN col.form <> 'integer' OR col.word !~ '[^s]s$' OR EXISTS (
+				SELECT FROM pg_class AS c
+				WHERE c.oid = namesake AND snowflake_migrate_internal.word(c.relname) = col.word || 's')
+			THEN namesake END;
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
 		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
 		IF col.kind_column IS NOT NULL AND kinds_no IS DISTINCT FROM col.no THEN

@@ -143,7 +143,6 @@ BEGIN
 				'Give a view that has them in another form in the place of the table.');
 		END IF;
 	ELSIF names ->> 'path' LIKE '%keyvalue()%' THEN
-		/* An error where keys would become one. */
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(x.document) FROM (SELECT {becomes} FROM {origin} WHERE true{and_comes}) AS x (document)
 		$query$, names || jsonb_build_object('becomes', (
@@ -152,6 +151,12 @@ BEGIN
 				(check_form.names ->> 'run')::bigint, (check_form.names ->> 'no')::int,
 				(check_form.names ->> 'source')::int, check_form.names ->> 'kind' <> 'none', false) AS p))) INTO found;
 	END IF;
+/* Of keys, which would become one. */
+EXCEPTION WHEN unique_violation THEN
+	GET STACKED DIAGNOSTICS example = PG_EXCEPTION_DETAIL;
+	PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
+		names ->> 'source_name', names ->> 'table', names ->> 'column', SQLERRM, NULL, example,
+		'Add their values up in the source, or leave the reference out.');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_form(jsonb)

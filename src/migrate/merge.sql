@@ -676,11 +676,13 @@ BEGIN
 				format('Before the table is written to: SELECT setval(%L, %s);', seq.sequence, reached));
 			CONTINUE;
 		END IF;
-		last := pg_sequence_last_value(seq.sequence);
-		IF (last IS NULL OR CASE WHEN seq.ascending THEN reached > last ELSE reached < last END) THEN
+		SELECT s.seqincrement, s.seqstart - s.seqincrement INTO STRICT increment, last
+			FROM pg_sequence AS s WHERE s.seqrelid = seq.sequence;
+		/* One that was never asked gives its start. */
+		last := coalesce(pg_sequence_last_value(seq.sequence), last);
+		IF (CASE WHEN seq.ascending THEN reached > last ELSE reached < last END) THEN
 			IF in_use AND abs(reached - last) < 10000 THEN
 				/* Users may have drawn from it since: never back, nor over its end. */
-				SELECT s.seqincrement INTO STRICT increment FROM pg_sequence AS s WHERE s.seqrelid = seq.sequence;
 				WHILE CASE WHEN seq.ascending THEN last < reached AND last <= seq.greatest_value - increment
 						ELSE last > reached AND last >= seq.least_value - increment END LOOP
 					last := nextval(seq.sequence);

@@ -406,18 +406,29 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where a later merge needs the maps of a run';
 
 /*
- * Whether a merge has rows of a table on record that it replaced.  What cannot be read, or may not be what that merge
- * made, is not looked at: it will be refused to come back.
+ * Whether a merge has a map of a table.  What cannot be read, or may not be what that merge made, is not looked at.
  */
+CREATE FUNCTION snowflake_migrate_internal.has_map(run bigint, no int) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (
+		SELECT FROM pg_namespace AS s
+			JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
+			JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
+		WHERE s.nspname = 'snowflake_merge_' || run AND c.relname = 'map_' || no
+			AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.has_map(bigint, int)
+	IS 'for snowflake_migrate.rollback(): whether a merge has a map of a table';
+
+/* Whether a merge has rows of a table on record that it replaced: else, it will be refused to bring them back. */
 CREATE FUNCTION snowflake_migrate_internal.has_former_rows(run bigint, no int) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT count(*) = 2
-	FROM pg_namespace AS s
-		JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
-		JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
-	WHERE s.nspname = 'snowflake_merge_' || run AND c.relname IN ('former_' || no, 'map_' || no)
-		AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+	SELECT snowflake_migrate_internal.has_map(run, no) AND EXISTS (
+		SELECT FROM pg_class AS c
+		WHERE c.oid = to_regclass(snowflake_migrate_internal.relation(run, 'former_' || no)) AND c.relkind = 'r'
+			AND has_table_privilege(c.oid, 'SELECT'))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_former_rows(bigint, int)
 	IS 'for snowflake_migrate.rollback(): whether a merge has rows on record that it replaced';
@@ -466,7 +477,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_needed(bigint)
 
 /*
  * Raises an error where a later merge has replaced rows that a run brought or replaced: the values that it would give
- * back are the run's.
+ * back are the run's.  Likewise where rows that the run brought stand for those of its sources, which it did not copy.
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_replaced(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -486,17 +497,17 @@ BEGIN
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
 		WHERE r.run = run_ AND p.kind <> 'none' AND o.started_at > r.started_at
 			AND o.state IN ('copying', 'verifying', 'done', 'rolling back')
-			AND snowflake_migrate_internal.has_former_rows(k.run, k.no)
+			AND snowflake_migrate_internal.has_map(k.run, k.no)
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*) FROM {map} AS m JOIN {later_map} AS o ON ({o.n#}) = ({m.n#})
-			WHERE m.action IN ('c', 'r') AND o.action = 'r' AND {left}
+			WHERE (m.action IN ('c', 'r') AND o.action = 'r' OR m.action = 'c' AND o.action IN ('m', 'k')) AND {left}
 		$query$, snowflake_migrate_internal.names(run_, both_have.no) || jsonb_build_object(
 			'later_map', snowflake_migrate_internal.names(both_have.later, both_have.later_no) ->> 'map',
 			'left', snowflake_migrate_internal.left_of_map(run_, both_have.no))) INTO n;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-				MESSAGE = format('cannot roll back merge %s because merge %s has replaced rows of it',
+				MESSAGE = format('cannot roll back merge %s because merge %s has found or replaced rows of it',
 								 run_, both_have.later),
 				DETAIL = format('Table %s: %s rows.', both_have.relation, n),
 				HINT = format('Take merge %s back first.', both_have.later);
@@ -832,9 +843,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changed(bigint, text[])
 
 /*
  * Locks the rows of some entries of a table's map until they are taken back, and says how many of them the run brought,
- * how many it replaced, and how many have changed since, as a line for an error; null: none.  Of keys that are no ids,
- * those count that are not there any more, since their rows may have others by now.  Who refers to one of them has
- * committed, and is seen, or waits.
+ * how many it replaced, and how many have changed since, as a line for an error; null: none.  Who refers to one of them
+ * has committed, and is seen, or waits.
  */
 CREATE FUNCTION snowflake_migrate_internal.lock_rows(
 	run_ bigint,
@@ -856,7 +866,7 @@ BEGIN
 			FOR UPDATE OF t
 		)
 		SELECT (SELECT count(*) FROM locked AS l WHERE l.action = 'c'),
-			(SELECT count(*) FROM locked AS l WHERE l.action = 'r'), nullif(concat_ws(E'\n', (
+			(SELECT count(*) FROM locked AS l WHERE l.action = 'r'), (
 				SELECT format('Table %s: %s rows, for example %s.', {'table'}, count(*),
 							  string_agg(x.key, ', ') FILTER (WHERE x.n <= 3))
 				FROM (
@@ -864,15 +874,7 @@ BEGIN
 					FROM locked AS l
 					WHERE l.xmin <> ALL ({'xids'}::xid[])
 				) AS x
-				HAVING count(*) > 0), (
-				SELECT format('Table %s: %s rows are not there by their keys any more, for example %s.', {'table'},
-							  count(*), min(x.key))
-				FROM (
-					SELECT {m.n#::text} AS key FROM {map} AS m
-					WHERE {'kind'} = 'key' AND m.action = 'c' AND {of_map}
-						AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({m.n#}))
-				) AS x
-				HAVING count(*) > 0)), '')
+				HAVING count(*) > 0)
 	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map,
 		'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true))) INTO brought, replaced, changed;
 END
@@ -1014,6 +1016,46 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_changed(bigint)
 	IS 'for snowflake_migrate.rollback(): rows that changed since they were merged';
 
+/*
+ * Warns of rows that a run brought and that are not there any more by keys that are no ids: they may be there under
+ * others.  A renumbered id, nobody changes.
+ */
+CREATE FUNCTION snowflake_migrate_internal.warn_of_gone(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	t record;
+	n bigint;
+	example text;
+	problem CONSTANT text := 'rows are not there any more by the keys that the merge gave them: '
+		'they were deleted, or have other keys by now, and stay';
+BEGIN
+	FOR t IN
+		SELECT p.*, m.of_map
+		FROM snowflake_migrate_internal.plan_tables AS p
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.left_of_map(run_, p.no)) AS m (of_map)
+		WHERE p.run = run_ AND p.kind = 'key' AND m.of_map <> 'false'
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+		ORDER BY p.no
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({m.n#::text}) FROM {map} AS m
+			WHERE m.action = 'c' AND {of_map} AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({m.n#}))
+		$query$, snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object('of_map', t.of_map))
+			INTO n, example;
+		IF n > 0 THEN
+			PERFORM snowflake_migrate_internal.add_to_report(
+				run_, 'warning', NULL, t.relation::text, NULL, problem, n, example, NULL);
+			RAISE WARNING USING MESSAGE = format('table %s: %s', t.relation, problem),
+				DETAIL = format('%s rows, for example %s.', n, example);
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.warn_of_gone(bigint)
+	IS 'for snowflake_migrate.rollback(): warns of rows whose keys are not there any more';
+
 /* Begins to take a run back, or goes on: checks what is in the way first. */
 CREATE FUNCTION snowflake_migrate_internal.rollback_start(run_ bigint, force boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -1055,6 +1097,7 @@ BEGIN
 	IF was = 'rolling back' THEN
 		RETURN;
 	END IF;
+	PERFORM snowflake_migrate_internal.warn_of_gone(run_);
 	DELETE FROM snowflake_migrate_internal.plan_batches AS b WHERE b.run = run_;
 	UPDATE snowflake_migrate_internal.plan_sources AS s SET position = NULL, done = false, is_split = false
 		WHERE s.run = run_;

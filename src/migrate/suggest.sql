@@ -377,14 +377,14 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_te
 AS $$
 	SELECT ROW (2, CASE WHEN r.referenced = '?' THEN 'open' ELSE q.certainty END, q.relation, q.name,
 		q.problem || coalesce(' (' || q.example || ')', ''),
-		CASE q.kind WHEN 'large object' THEN none.declaration
+		CASE WHEN q.referenced IS NULL THEN none.declaration
 			ELSE snowflake_migrate_internal.reference_declaration(
 				q.relation, q.name, r.referenced, r.condition, q.path) END,
 		CASE WHEN q.kind IN ('reference', 'perhaps') THEN ARRAY(
 				SELECT snowflake_migrate_internal.reference_declaration(q.relation, q.name, o.referenced, NULL, q.path)
 				FROM unnest(q.referenced[2 : 3]) AS o (referenced))
 			ELSE '{}' END
-			|| CASE WHEN q.kind = 'large object' OR q.kind = 'kinds' AND NOT ('?' = ALL (q.referenced) AND r.n = 1)
+			|| CASE WHEN q.referenced IS NULL OR q.kind = 'kinds' AND NOT ('?' = ALL (q.referenced) AND r.n = 1)
 				THEN '{}' ELSE ARRAY[none.declaration] END,
 		r.referenced, r.condition, q.path)::snowflake_migrate_internal.suggestion
 	FROM snowflake_migrate_internal.questions(run_) AS q
@@ -660,6 +660,14 @@ BEGIN
 				s.certainty := 'likely';
 				s.reason := format('%s; but they refer to rows that are not the same (%s)', s.reason, own);
 			END IF;
+			SELECT string_agg(DISTINCT q.object, ', ') INTO own
+				FROM unnest(suggestions) AS q
+				WHERE q.step = 2 AND q.relation = s.relation AND q.certainty = 'open'
+					AND q.referenced IS DISTINCT FROM '?';
+			IF own IS NOT NULL THEN
+				s.certainty := 'likely';
+				s.reason := format('%s; but it is not known what they refer to (%s)', s.reason, own);
+			END IF;
 		END IF;
 		problem := snowflake_migrate_internal.new_problem(run_, tried, s);
 		IF problem IS NOT NULL THEN
@@ -694,14 +702,16 @@ BEGIN
 			DETAIL = 'That would run code of others.',
 			HINT = 'See what snowflake_migrate.check() says about it.';
 	END IF;
-	/* Of tables whose columns cannot become the target's, the check says so. */
+	/* Of tables whose columns cannot become the target's, in any of the sources, the check says so. */
 	DELETE FROM snowflake_migrate_internal.plan_sources AS s
-		USING snowflake_migrate_internal.plan_tables AS t
-		WHERE s.run = run_ AND (t.run, t.no) = (s.run, s.no) AND EXISTS (
-			SELECT FROM snowflake_migrate_internal.columns_of(t.relation) AS c
-				JOIN pg_attribute AS a ON a.attrelid = s.relation AND a.attname = c.attname
+		WHERE s.run = run_ AND s.no IN (
+			SELECT t.no
+			FROM snowflake_migrate_internal.plan_tables AS t
+				JOIN snowflake_migrate_internal.plan_sources AS o USING (run, no)
+				CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(t.relation) AS c
+				JOIN pg_attribute AS a ON a.attrelid = o.relation AND a.attname = c.attname
 					AND a.attnum > 0 AND NOT a.attisdropped
-			WHERE c.attgenerated = '' AND c.attname <> ALL (t.ignored_columns)
+			WHERE t.run = run_ AND c.attgenerated = '' AND c.attname <> ALL (t.ignored_columns)
 				AND snowflake_migrate_internal.cast(a.atttypid, a.atttypmod, c.atttypid, c.atttypmod) IS NULL);
 	PERFORM snowflake_migrate_internal.collect_keys(run_);
 	RETURN run_;
