@@ -520,9 +520,10 @@ BEGIN
 						CASE WHEN e.key ~ '^[0-9]+$' THEN p.name
 							WHEN e.key ~* '^_?ids?$' AND p.name <> '' THEN p.name || '_id'
 							ELSE right(e.key, 100) END, e.value,
-						p.content ?| CASE WHEN e.key ~* '^_?ids?$' THEN '{type,kind,class,model}'::text[]
+						p.content ?| CASE WHEN e.key ~* '^_?ids?$' THEN ARRAY['type', 'kind', 'class', 'model']
 							ELSE ARRAY(SELECT regexp_replace(e.key, '_?ids?$', '', 'i') || k.ending
-									   FROM unnest('{_type,Type,_kind,Kind,_class,_model}'::text[]) AS k (ending)) END
+									   FROM unnest(ARRAY['_type', 'Type', '_kind', 'Kind', '_class', '_model'])
+											AS k (ending)) END
 					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
 					UNION ALL
 					SELECT '[*]', p.name, e.value, NULL
