@@ -696,7 +696,8 @@ BEGIN
 			RETURN NEXT ROW ('reference', relation_, name_,
 				format(CASE WHEN found.is_called_id THEN 'documents seem to hold ids of %s at %s'
 					ELSE 'documents may hold ids of %s at %s: its member is called so, and its values are keys of it'
-					END, concat_ws(', or of ', found.referenced, snowflake_migrate_internal.listed(found.others)),
+					END || CASE WHEN found.has_kind THEN '; a member beside it may say of which table' ELSE '' END,
+					concat_ws(', or of ', found.referenced, snowflake_migrate_internal.listed(found.others)),
 					found.path), NULL,
 				(found.referenced || coalesce(found.others, '{}'))::text[], NULL, found.path,
 				CASE WHEN found.is_called_id AND found.referenced = ANY (found.relations) AND found.others IS NULL
@@ -1080,7 +1081,9 @@ BEGIN
 				THEN format('may be a reference to %s: it is called so, and most of its values are keys of it',
 							referenced)
 			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
-			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END,
+			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END
+			|| CASE WHEN col.kind_column IS NOT NULL THEN format('; column %I may say of which table', col.kind_column)
+				ELSE '' END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
 		CASE WHEN is_odd OR is_short THEN 'open'
