@@ -397,7 +397,7 @@ AS $$
 			JOIN pg_type AS d ON d.oid = k.atttypid LEFT JOIN pg_type AS b ON b.oid = d.typbasetype
 			CROSS JOIN LATERAL (SELECT replace(snowflake_migrate_internal.word(k.attname), '_', '')) AS g (word)
 		 WHERE w.stem IS NOT NULL AND k.attname <> c.attname
-			AND (coalesce(b.typcategory, d.typcategory) IN ('S', 'E', 'N')
+			AND (coalesce(b.typcategory, d.typcategory) IN ('S', 'E')
 					AND g.word ~ '.(type|kind|class|table|model|entity)$'
 					AND regexp_replace(g.word, '(type|kind|class|table|model|entity)$', '') = replace(w.stem, '_', '')
 				 /* As Django has them. */
@@ -1019,6 +1019,13 @@ DECLARE
 	are_most CONSTANT boolean := coalesce(10 * col.hits[n] >= 9 * col.total, false);
 	own_word CONSTANT text := (
 		SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = col.relation);
+	/* What may say of which table the ids are, also by numbers. */
+	kind_column CONSTANT name := coalesce(col.kind_column, (
+		SELECT min(c.attname)
+		FROM snowflake_migrate_internal.columns_of(col.relation) AS c JOIN pg_type AS y ON y.oid = c.atttypid
+		WHERE is_stem AND y.typcategory = 'N'
+			AND snowflake_migrate_internal.word(c.attname) ~ '_(type|kind)$'
+			AND regexp_replace(snowflake_migrate_internal.word(c.attname), '_(type|kind)$', '') = col.stem));
 	namesakes CONSTANT regclass[] := snowflake_migrate_internal.namesakes(
 		col.relation, CASE WHEN is_stem THEN col.stem ELSE col.word END, referenced, known);
 	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */
@@ -1082,12 +1089,12 @@ BEGIN
 							referenced)
 			WHEN is_stem THEN format('looks like a reference to %s, but has no foreign key', referenced)
 			ELSE format('may be a reference to %s: it is called so, and its values are keys of it', referenced) END
-			|| CASE WHEN col.kind_column IS NOT NULL THEN format('; column %I may say of which table', col.kind_column)
+			|| CASE WHEN kind_column IS NOT NULL THEN format('; column %I may say of which table', kind_column)
 				ELSE '' END,
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
 		CASE WHEN is_odd OR is_short THEN 'open'
-			WHEN is_stem AND are_most AND NOT is_either AND others IS NULL AND col.kind_column IS NULL THEN 'sure'
+			WHEN is_stem AND are_most AND NOT is_either AND others IS NULL AND kind_column IS NULL THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END
