@@ -167,15 +167,13 @@ BEGIN
 	can_map := NOT FOUND;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
 			'the key has a generated column, which cannot be given a value',
-			advice => format('Leave the table out: '
-							 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = ANY (t.key) AND a.attgenerated <> '';
 	can_map := can_map AND NOT FOUND;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, t.relation::text, NULL,
 			'no column of the table is copied',
-			advice => format('Leave the table out: '
-							 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
 		WHERE t.kind = 'none' AND NOT EXISTS (
@@ -186,8 +184,7 @@ BEGIN
 	/* The proof joins both sides of a row, and a row of a query has at most 1664 columns. */
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
 			format('has %s columns, and the proof compares no more than 800', c.columns),
-			advice => format('Leave the table out: '
-							 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', t.relation))
+			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			CROSS JOIN LATERAL (
 				SELECT count(*) FROM snowflake_migrate_internal.columns_of(t.relation)) AS c (columns)

@@ -705,10 +705,10 @@ BEGIN
 					THEN 'sure' ELSE 'likely' END,
 				NULL)::snowflake_migrate_internal.question;
 		ELSIF cardinality(found.relations) > 0
-			/* Names of members are numbers of slots, of keys, of years as well. */
-			AND (found.is_called_id AND found.path NOT LIKE '%.keyvalue().key' OR found.is_somebody
-				 OR found.is_great AND (found.are_several OR found.is_called_id)
-				 OR found.is_called_id AND found.are_several) THEN
+			AND (found.is_somebody OR found.is_great AND found.are_several
+				 /* Names of members are numbers of slots, of keys, of years as well. */
+				 OR found.is_called_id
+					AND (found.path NOT LIKE '%.keyvalue().key' OR found.is_great OR found.are_several)) THEN
 			is_asked := true;
 			fitting := snowflake_migrate_internal.likeliest(relation_, found.name, found.relations, known);
 			RETURN NEXT ROW ('reference', relation_, name_,
@@ -1137,7 +1137,7 @@ BEGIN
 	known := snowflake_migrate_internal.vocabulary(run_);
 	cols := ARRAY(
 		SELECT ROW (c.no, c.relation, c.name, c.form, c.word, c.stem, c.is_somebody, c.kind_column,
-			coalesce(v.total, 0), coalesce(v.has_others, false), 
+			coalesce(v.total, 0), coalesce(v.has_others, false),
 			v.relations, v.hits)::snowflake_migrate_internal.questioned_column
 		FROM snowflake_migrate_internal.undeclared_columns(run_) WITH ORDINALITY AS c
 			LEFT JOIN jsonb_to_recordset(matches) AS v (no int, name name, path text, total bigint, has_others boolean,

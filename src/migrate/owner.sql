@@ -23,8 +23,10 @@ COMMENT ON FUNCTION snowflake_migrate_internal.is_superuser(name)
 CREATE FUNCTION snowflake_migrate_internal.is_trusted(role name) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT role IS NOT DISTINCT FROM current_user
-		OR snowflake_migrate_internal.is_superuser(role) AND snowflake_migrate_internal.is_superuser(current_user)
+	SELECT coalesce(
+		role = current_user
+			OR snowflake_migrate_internal.is_superuser(role) AND snowflake_migrate_internal.is_superuser(current_user),
+		false)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted(name)
 	IS 'for snowflake_migrate.merge()''s own use: whether the current role uses what another has written';
@@ -34,7 +36,7 @@ CREATE FUNCTION snowflake_migrate_internal.refuse_other(run_ bigint, merged_by n
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF NOT coalesce(snowflake_migrate_internal.is_trusted(merged_by), false) THEN
+	IF NOT snowflake_migrate_internal.is_trusted(merged_by) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 			MESSAGE = format('merge %s belongs to role %I', run_, merged_by),
 			DETAIL = 'Its plan has expressions, which would run with the rights of the current user.',

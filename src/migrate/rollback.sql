@@ -385,10 +385,8 @@ BEGIN
 		FROM snowflake_migrate.runs AS r
 			JOIN snowflake_migrate.runs AS l ON l.started_at > r.started_at AND l.targets && r.targets
 				AND l.state IN ('copying', 'verifying', 'done', 'rolling back')
-				/* Nobody else may use them. */
-				AND (l.merged_by_id = r.merged_by_id
-					 OR snowflake_migrate_internal.is_superuser(l.merged_by)
-						AND snowflake_migrate_internal.is_superuser(r.merged_by))
+				/* Nobody else may use the maps of a run that the current role takes back. */
+				AND snowflake_migrate_internal.is_trusted(l.merged_by)
 			CROSS JOIN LATERAL snowflake_migrate_internal.schemas_of(r.schemas, r.targets) AS s
 			JOIN LATERAL snowflake_migrate_internal.schemas_of(l.schemas, l.targets) AS o
 				ON (o.schema, o.target) = (s.schema, s.target)
@@ -406,32 +404,20 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where a later merge needs the maps of a run';
 
 /*
- * Whether a merge has a map of a table.  What cannot be read, or may not be what that merge made, is not looked at.
+ * Whether a run has a table of this name.  What cannot be read, or may not be what that merge made, is not looked at.
  */
-CREATE FUNCTION snowflake_migrate_internal.has_map(run bigint, no int) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.has_run_table(run bigint, name text) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT EXISTS (
 		SELECT FROM pg_namespace AS s
 			JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
 			JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
-		WHERE s.nspname = 'snowflake_merge_' || run AND c.relname = 'map_' || no
+		WHERE s.nspname = 'snowflake_merge_' || run AND c.relname = name
 			AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.has_map(bigint, int)
-	IS 'for snowflake_migrate.rollback(): whether a merge has a map of a table';
-
-/* Whether a merge has rows of a table on record that it replaced: else, it will be refused to bring them back. */
-CREATE FUNCTION snowflake_migrate_internal.has_former_rows(run bigint, no int) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT snowflake_migrate_internal.has_map(run, no) AND EXISTS (
-		SELECT FROM pg_class AS c
-		WHERE c.oid = to_regclass(snowflake_migrate_internal.relation(run, 'former_' || no)) AND c.relkind = 'r'
-			AND has_table_privilege(c.oid, 'SELECT'))
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.has_former_rows(bigint, int)
-	IS 'for snowflake_migrate.rollback(): whether a merge has rows on record that it replaced';
+COMMENT ON FUNCTION snowflake_migrate_internal.has_run_table(bigint, text)
+	IS 'for snowflake_migrate.rollback(): whether a run has a table that can be read';
 
 /*
  * Raises an error where rows that another merge has replaced refer to rows of a run: when that one is taken back, they
@@ -456,7 +442,9 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_tables AS k ON k.relation = f.child AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
 		WHERE o.state IN ('copying', 'verifying', 'done', 'rolling back')
-			AND snowflake_migrate_internal.has_former_rows(k.run, k.no)
+			AND snowflake_migrate_internal.has_run_table(k.run, 'map_' || k.no)
+			/* Else, it will be refused to bring them back. */
+			AND snowflake_migrate_internal.has_run_table(k.run, 'former_' || k.no)
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*) FROM ({former_rows}) AS x {refers}
@@ -497,7 +485,7 @@ BEGIN
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
 		WHERE r.run = run_ AND p.kind <> 'none' AND o.started_at > r.started_at
 			AND o.state IN ('copying', 'verifying', 'done', 'rolling back')
-			AND snowflake_migrate_internal.has_map(k.run, k.no)
+			AND snowflake_migrate_internal.has_run_table(k.run, 'map_' || k.no)
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*) FROM {map} AS m JOIN {later_map} AS o ON ({o.n#}) = ({m.n#})
