@@ -18,7 +18,7 @@ BEGIN
 	RETURN 'is taken back';
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-	RETURN regexp_replace(concat_ws(' / ', SQLERRM, detail, hint), '\m(merge) \d+', '\1 N', 'g');
+	RETURN regexp_replace(regexp_replace(concat_ws(' / ', SQLERRM, detail, hint), '\m(merge) \d+', '\1 N', 'g'), '\d{15,}', 'ID', 'g');
 END $$;
 -- What the call of a merge that was broken off says when it is made again.
 CREATE FUNCTION pg_temp.continued() RETURNS text LANGUAGE plpgsql AS $$
@@ -61,10 +61,73 @@ CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{357}') \gset
 CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{358}') \gset
 SELECT pg_temp.taken_back(:first), pg_temp.taken_back(:first, true);
 CALL snowflake_migrate.rollback(:run);
-CALL snowflake_migrate.rollback(:first, force => true);
+CALL snowflake_migrate.rollback(:first);
 TABLE lost_t.heroes; TABLE lost_t.guilds;
 DELETE FROM snowflake_migrate.declared_policies WHERE relation IN ('lost_t.heroes'::regclass, 'lost_t.guilds'::regclass);
 DROP TABLE lost_t.heroes, lost_t.guilds, lost_a.heroes, lost_a.guilds, lost_b.heroes, lost_b.guilds;
+
+-- three merges that replace, rank and combine rows of each other's: in the right order, each is taken back as it is, unless a user
+-- changed a row in between, whatever the later merges gave back
+CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, gold int);
+CREATE TABLE lost_t.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, gold int);
+CREATE TABLE lost_t.ladder (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), place int UNIQUE, points int);
+CREATE SCHEMA lost_c;
+SELECT format('CREATE TABLE lost_%1$s.heroes AS SELECT g::bigint AS id, ''x'' || g AS name, %2$s AS gold FROM generate_series(1, 2) AS g; '
+	'CREATE TABLE lost_%1$s.guilds AS TABLE lost_%1$s.heroes; '
+	'CREATE TABLE lost_%1$s.ladder AS SELECT g::bigint AS id, g AS place, 10 * g + %2$s AS points FROM generate_series(1, 2) AS g', s, n)
+	FROM unnest('{a,b,c}'::text[], '{1,2,3}'::int[]) AS x (s, n) \gexec
+SELECT snowflake_migrate.declare_policy('lost_t.heroes', 'heroes_name_key', 'keep_source'),
+	snowflake_migrate.declare_policy('lost_t.guilds', 'guilds_name_key', 'keep_target', combine => '{"gold": "sum"}'),
+	snowflake_migrate.declare_policy('lost_t.ladder', 'ladder_place_key', 'rerank', 'points DESC') \g /dev/null
+CREATE FUNCTION pg_temp.rows() RETURNS text LANGUAGE sql AS $$
+	SELECT concat_ws(' / ', (SELECT string_agg(format('%s %s', name, gold), ', ' ORDER BY name) FROM lost_t.heroes),
+		(SELECT string_agg(format('%s %s', name, gold), ', ' ORDER BY name) FROM lost_t.guilds),
+		(SELECT string_agg(format('%s %s', place, points), ', ' ORDER BY place) FROM lost_t.ladder))
+$$;
+\unset run
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{301}') \gset a_
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{302}') \gset b_
+CALL snowflake_migrate.merge('{lost_c}', 'lost_t', '{303}') \gset c_
+SELECT pg_temp.rows();
+CALL snowflake_migrate.rollback(:c_run);
+SELECT pg_temp.rows();
+CALL snowflake_migrate.rollback(:b_run);
+SELECT pg_temp.rows();
+SELECT snowflake_migrate.declare_policy('lost_t.guilds', 'guilds_name_key', 'keep_target') \g /dev/null
+CALL snowflake_migrate.merge('{lost_c}', 'lost_t', '{304}', target_in_use => true) \gset d_
+CALL snowflake_migrate.rollback(:d_run);
+SELECT pg_temp.rows();
+UPDATE lost_t.heroes SET gold = 7 WHERE name = 'x2'; UPDATE lost_t.ladder SET points = 77 WHERE place = 1;
+SELECT pg_temp.taken_back(:a_run);
+CALL snowflake_migrate.merge('{lost_c}', 'lost_t', '{305}') \gset d_
+CALL snowflake_migrate.rollback(:d_run);
+SELECT pg_temp.taken_back(:a_run);
+UPDATE lost_t.heroes SET gold = 8 WHERE name = 'x1';
+SELECT pg_temp.taken_back(:a_run);
+CALL snowflake_migrate.rollback(:a_run, force => true);
+SELECT pg_temp.rows();
+DELETE FROM snowflake_migrate.declared_policies WHERE relation::text ~ '^lost_t.(heroes|guilds|ladder)$';
+DROP TABLE lost_t.heroes, lost_t.guilds, lost_t.ladder, lost_a.heroes, lost_a.guilds, lost_a.ladder, lost_b.heroes, lost_b.guilds, lost_b.ladder;
+DROP SCHEMA lost_c CASCADE;
+
+-- rows of a table without a key that were purged, or changed so that nothing tells them, are told of; those that are left go
+CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE lost_t.visits (hero_id bigint REFERENCES lost_t.heroes, at int);
+CREATE TABLE lost_a.heroes AS SELECT g::bigint AS id, 'x' || g AS name FROM generate_series(1, 5) AS g;
+CREATE TABLE lost_a.visits AS SELECT g::bigint AS hero_id, g AS at FROM generate_series(1, 5) AS g;
+INSERT INTO lost_t.visits VALUES (NULL, 0);
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{306}') \gset a_
+DELETE FROM lost_t.visits WHERE at < 3;
+UPDATE lost_t.visits SET hero_id = NULL WHERE at = 3;
+CALL snowflake_migrate.rollback(:a_run);
+TABLE lost_t.visits;
+INSERT INTO lost_a.visits VALUES (NULL, 6);
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{307}') \gset a_
+DELETE FROM lost_t.visits WHERE at < 3;
+SELECT pg_temp.taken_back(:a_run);
+CALL snowflake_migrate.rollback(:a_run, force => true);
+TABLE lost_t.visits;
+DROP TABLE lost_t.visits, lost_t.heroes, lost_a.visits, lost_a.heroes;
 
 -- a later merge that has found its rows in the target, and not copied them
 CREATE TABLE lost_t.badges (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE);

@@ -1019,13 +1019,22 @@ DECLARE
 	are_most CONSTANT boolean := coalesce(10 * col.hits[n] >= 9 * col.total, false);
 	own_word CONSTANT text := (
 		SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = col.relation);
-	/* What may say of which table the ids are, also by numbers. */
+	/*
+	 * What may say of which table the ids are, also by numbers: item_type, item_is_pet; and for what may be anything,
+	 * plain type.
+	 */
 	kind_column CONSTANT name := coalesce(col.kind_column, (
 		SELECT min(c.attname)
-		FROM snowflake_migrate_internal.columns_of(col.relation) AS c JOIN pg_type AS y ON y.oid = c.atttypid
-		WHERE is_stem AND y.typcategory = 'N'
-			AND snowflake_migrate_internal.word(c.attname) ~ '_(type|kind)$'
-			AND regexp_replace(snowflake_migrate_internal.word(c.attname), '_(type|kind)$', '') = col.stem));
+		FROM snowflake_migrate_internal.columns_of(col.relation) AS c
+			JOIN pg_type AS y ON y.oid = c.atttypid
+			CROSS JOIN LATERAL snowflake_migrate_internal.word(c.attname) AS w (word)
+		WHERE is_stem AND CASE
+			WHEN y.typcategory = 'B' THEN starts_with(w.word, col.stem || '_is_')
+			WHEN y.typcategory NOT IN ('N', 'S', 'E') THEN false
+			WHEN w.word IN ('type', 'kind')
+				THEN col.stem IN ('asset', 'content', 'element', 'entity', 'item', 'object', 'prize', 'record',
+								  'resource', 'reward', 'source', 'subject', 'target', 'thing')
+			ELSE y.typcategory = 'N' AND w.word IN (col.stem || '_type', col.stem || '_kind') END));
 	namesakes CONSTANT regclass[] := snowflake_migrate_internal.namesakes(
 		col.relation, CASE WHEN is_stem THEN col.stem ELSE col.word END, referenced, known);
 	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */

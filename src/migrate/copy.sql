@@ -118,6 +118,120 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_missing(regclass, bigint[]
 	IS 'for snowflake_migrate.merge()''s own use: an error where rows are missing';
 
 /*
+ * The transactions that copied rows of a run, or of one table of one source, as an array of xid; and those that took
+ * some back, whose triggers may have changed others.
+ */
+CREATE FUNCTION snowflake_migrate_internal.run_transactions(
+	run_ bigint,
+	no_ int DEFAULT NULL,
+	source_ int DEFAULT NULL,
+	and_back boolean DEFAULT false) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT ARRAY(
+		SELECT DISTINCT x::xid::text
+		FROM snowflake_migrate_internal.plan_sources AS s,
+			unnest(s.copied_by || CASE WHEN and_back THEN s.taken_back_by END) AS x
+		WHERE s.run = run_ AND (no_ IS NULL OR s.no = no_) AND (source_ IS NULL OR s.source = source_))::text
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint, int, int, boolean)
+	IS 'for snowflake_migrate.merge()''s own use: the transactions that copied rows';
+
+/*
+ * Whether a run has a table of this name.  What cannot be read, or may not be what that merge made, is not looked at.
+ */
+CREATE FUNCTION snowflake_migrate_internal.has_run_table(run bigint, name text) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (
+		SELECT FROM pg_namespace AS s
+			JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
+			JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
+		WHERE s.nspname = 'snowflake_merge_' || run AND c.relname = name
+			AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.has_run_table(bigint, text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a run has a table that can be read';
+
+/*
+ * A condition on rows t of one table that a run brought or changed: it wrote them last, or a later merge, which is
+ * taken back, had changed them, and gave them back as they were.
+ */
+CREATE FUNCTION snowflake_migrate_internal.as_left(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.fill('(t.xmin = ANY ({''xids''}::xid[])', jsonb_build_object(
+			'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true)))
+		|| coalesce(string_agg(snowflake_migrate_internal.fill($query$
+				OR t.xmin = ANY ({'xids'}::xid[])
+					AND ({t.@}) IN (SELECT {u.n#} FROM {unchanged} AS u WHERE u.run = {of_run})
+			$query$, snowflake_migrate_internal.names(l.run, l.no) || jsonb_build_object('of_run', run_,
+				'xids', (SELECT array_agg(x::xid)::text
+						 FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.taken_back_by) AS x
+						 WHERE s.run = l.run AND s.no = l.no))), ''), '') || ')'
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate_internal.plan_tables AS l
+			ON l.relation = t.relation AND l.key = t.key AND l.run <> t.run
+			AND snowflake_migrate_internal.has_run_table(l.run, 'unchanged_' || l.no)
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+						WHERE s.run = l.run AND s.no = l.no AND s.taken_back_by <> '{}')
+	WHERE t.run = run_ AND t.no = no_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.as_left(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: whether rows are as a run has left them';
+
+/* The earlier merges that may be taken back and have a table of a run, and which of theirs it is. */
+CREATE FUNCTION snowflake_migrate_internal.earlier_runs(
+	run_ bigint,
+	no_ int,
+	OUT run bigint,
+	OUT no int) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT e.run, e.no
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate_internal.plan_tables AS e ON e.relation = t.relation AND e.key = t.key AND e.run <> t.run
+		JOIN snowflake_migrate.runs AS r ON r.run = e.run
+	WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
+		AND r.state IN ('copying', 'verifying', 'done', 'rolling back')
+		AND snowflake_migrate_internal.has_run_table(e.run, 'map_' || e.no)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.earlier_runs(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the earlier merges into a table';
+
+/*
+ * Keeps which of the rows that a run is about to change are as an earlier merge has left them, so that this one can
+ * still be taken back when the run has been.  rows: a query for their keys, n1 ...
+ */
+CREATE FUNCTION snowflake_migrate_internal.keep_unchanged(run_ bigint, no_ int, rows text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	earlier record;
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('rows', rows);
+BEGIN
+	IF to_regclass(names ->> 'unchanged') IS NULL THEN
+		RETURN;
+	END IF;
+	FOR earlier IN SELECT e.* FROM snowflake_migrate_internal.earlier_runs(run_, no_) AS e LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			INSERT INTO {unchanged}
+			SELECT {earlier}, {r.n#}
+			FROM ({rows}) AS r
+				JOIN {target} AS t ON ({t.@}) = ({r.n#})
+				JOIN {earlier_map} AS m ON m.action IN ('c', 'r') AND ({m.n#}) = ({r.n#})
+			WHERE {as_left}
+		$query$, names || jsonb_build_object('earlier', earlier.run,
+			'earlier_map', snowflake_migrate_internal.names(earlier.run, earlier.no) ->> 'map',
+			'as_left', snowflake_migrate_internal.as_left(earlier.run, earlier.no)));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.keep_unchanged(bigint, int, text)
+	IS 'for snowflake_migrate.merge()''s own use: keeps which rows are as an earlier merge has left them';
+
+/*
  * The names in queries that give the target's rows their new ranks, or (back) the former ones.  As ranks are unique,
  * they are first put aside: null where the column may be, or else values behind all that a row has, or before them.
  */
@@ -195,6 +309,10 @@ BEGIN
 		RETURN;
 	END IF;
 	names := snowflake_migrate_internal.rank_names(run_, no_, back, ranks);
+	IF NOT back THEN
+		PERFORM snowflake_migrate_internal.keep_unchanged(run_, no_, snowflake_migrate_internal.fill(
+			'SELECT {r.n#} FROM {rank} AS r', names));
+	END IF;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE {target} AS t
 		SET {"changed"} = {aside}
@@ -278,6 +396,10 @@ DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.target_change_names(run_, no_);
 BEGIN
 	IF names IS NOT NULL THEN
+		IF NOT back THEN
+			PERFORM snowflake_migrate_internal.keep_unchanged(run_, no_, snowflake_migrate_internal.fill(
+				'SELECT {v."merge o#" AS n#} FROM {change} AS v WHERE v."merge source" = 0', names));
+		END IF;
 		EXECUTE snowflake_migrate_internal.fill($query$
 			UPDATE {target} AS t SET ({columns}) = ROW ({values})
 			FROM {change} AS v
@@ -461,6 +583,9 @@ BEGIN
 		SELECT EXISTS (SELECT FROM {map} AS m WHERE {of_map} AND m.action = 'r')
 	$query$, names) INTO is_replaced;
 	IF is_replaced THEN
+		PERFORM snowflake_migrate_internal.keep_unchanged((names ->> 'run')::bigint, (names ->> 'no')::int,
+			snowflake_migrate_internal.fill(
+				'SELECT {m.n#} FROM {map} AS m WHERE {of_map} AND m.action = ''r''', names));
 		EXECUTE snowflake_migrate_internal.fill($query$
 			INSERT INTO {former}
 			SELECT t.* FROM {target} AS t JOIN {map} AS m ON ({t.@}) = ({m.n#}) WHERE {of_map} AND m.action = 'r'

@@ -33,6 +33,9 @@ BEGIN
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {former} (LIKE {table})', names);
 	END IF;
+	IF EXISTS (SELECT FROM snowflake_migrate_internal.earlier_runs(run_, no_)) THEN
+		EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {unchanged} (run bigint NOT NULL, {new_columns})', names);
+	END IF;
 	IF snowflake_migrate_internal.is_in_use(run_) THEN
 		PERFORM snowflake_migrate_internal.create_maps_in_use(names);
 	END IF;

@@ -404,7 +404,7 @@ BEGIN
 		/* What becomes of rows may be decided again, where the target is in use: these are rows, and no definitions. */
 		EXECUTE format('GRANT SELECT%s ON TABLE %s TO %I',
 					   CASE WHEN in_use THEN ', INSERT, UPDATE, DELETE'
-							WHEN t.relname LIKE 'former%' THEN ', INSERT' END,
+							WHEN t.relname ~ '^(former|unchanged)_' THEN ', INSERT' END,
 					   t.name, merger);
 	END LOOP;
 	/* ANALYZE would call functions of such types as a superuser. */

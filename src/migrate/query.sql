@@ -252,6 +252,7 @@ BEGIN
 			'change', snowflake_migrate_internal.relation(run_, 'change_' || no_),
 			'rank', snowflake_migrate_internal.relation(run_, 'rank_' || no_),
 			'former', snowflake_migrate_internal.relation(run_, 'former_' || no_),
+			'unchanged', snowflake_migrate_internal.relation(run_, 'unchanged_' || no_),
 			'own', snowflake_migrate_internal.relation(run_, 'own_' || no_),
 			'lost', snowflake_migrate_internal.relation(run_, 'lost_' || no_),
 			'key', t.key,

@@ -4,33 +4,14 @@
  * DELETE CASCADE would remove it silently, and without triggers it would be left dangling.  Each batch locks its rows,
  * and looks again, as users write meanwhile.
  *
- * A row that changed since it was copied has another xmin than the transactions that copied it.  Of a table without a
- * key, the run's rows are those that have one of these, and refer to a row that the run brought.
+ * A row that changed since it was copied has another xmin than the transactions that copied it, unless a later merge
+ * changed it, and has given back what it had (as_left).  Of a table without a key, the run's rows are those whose xmin
+ * is one of these transactions, and that refer to a row that the run brought.
  *
  * rollback_start() refuses what would lose something: newer references, rows that changed, ranks and values that were
  * given away since, rows that come back and refer to nothing, rows of tables without a key that refer to nothing.
  * Where it goes on, it does so for what is left (left_of_map).
  */
-
-/*
- * The transactions that copied rows of a run, or of one table of one source, as an array of xid; and those that took
- * some back, whose triggers may have changed others.
- */
-CREATE FUNCTION snowflake_migrate_internal.run_transactions(
-	run_ bigint,
-	no_ int DEFAULT NULL,
-	source_ int DEFAULT NULL,
-	and_back boolean DEFAULT false) RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT ARRAY(
-		SELECT DISTINCT x::xid::text
-		FROM snowflake_migrate_internal.plan_sources AS s,
-			unnest(s.copied_by || CASE WHEN and_back THEN s.taken_back_by END) AS x
-		WHERE s.run = run_ AND (no_ IS NULL OR s.no = no_) AND (source_ IS NULL OR s.source = source_))::text
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint, int, int, boolean)
-	IS 'for snowflake_migrate.rollback(): the transactions that copied rows';
 
 /* A condition on the entries m of a table's map whose rows are still to be taken back; false: none. */
 CREATE FUNCTION snowflake_migrate_internal.left_of_map(run_ bigint, no_ int) RETURNS text
@@ -286,22 +267,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to_keyless(bigint, int)
 	IS 'for snowflake_migrate.rollback(): foreign keys that lead to tables without a key';
 
-/* How many rows that a run brought into a table without a key nothing tells from others. */
-CREATE FUNCTION snowflake_migrate_internal.untold_rows(run_ bigint, no_ int) RETURNS bigint
+/*
+ * Of the rows that a run brought into a table without a key, how many nothing tells from others (untold; null: none can
+ * be told), and how many are not there any more as it wrote them (gone).
+ */
+CREATE FUNCTION snowflake_migrate_internal.untold_rows(run_ bigint, no_ int, OUT untold bigint, OUT gone bigint)
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	rows CONSTANT text := snowflake_migrate_internal.keyless_rows(run_, no_);
+	brought CONSTANT bigint := (SELECT coalesce(sum(s.rows_done), 0) FROM snowflake_migrate_internal.plan_sources AS s
+								WHERE s.run = run_ AND s.no = no_);
+	written bigint;
 	told bigint := 0;
 BEGIN
+	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {target} AS t WHERE t.xmin = ANY ({''xids''}::xid[])',
+		snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+			'xids', snowflake_migrate_internal.run_transactions(run_))) INTO written;
 	IF rows IS NOT NULL THEN
 		/* A row may refer to several. */
 		EXECUTE format('SELECT count(*) FROM (SELECT DISTINCT * FROM (%s) AS r) AS r', rows) INTO told;
 	END IF;
-	RETURN (SELECT sum(s.rows_done) - told FROM snowflake_migrate_internal.plan_sources AS s
-			WHERE s.run = run_ AND s.no = no_);
+	gone := greatest(brought - written, 0);
+	/* Where more rows than were copied look like the merge's, triggers wrote some. */
+	IF told <= brought THEN
+		untold := written - told;
+	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.untold_rows(bigint, int)
@@ -402,22 +395,6 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_followed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where a later merge needs the maps of a run';
-
-/*
- * Whether a run has a table of this name.  What cannot be read, or may not be what that merge made, is not looked at.
- */
-CREATE FUNCTION snowflake_migrate_internal.has_run_table(run bigint, name text) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT EXISTS (
-		SELECT FROM pg_namespace AS s
-			JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
-			JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
-		WHERE s.nspname = 'snowflake_merge_' || run AND c.relname = name
-			AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.has_run_table(bigint, text)
-	IS 'for snowflake_migrate.rollback(): whether a run has a table that can be read';
 
 /*
  * Raises an error where rows that another merge has replaced refer to rows of a run: when that one is taken back, they
@@ -599,13 +576,12 @@ BEGIN
 			HINT = 'The rows that it brought cannot be told from others there. Where such a table is dropped, too, the '
 				'rest can be taken back.';
 	END IF;
-	/* Where more rows than were copied look like the merge's, triggers wrote some. */
 	SELECT string_agg(format('Table %s has no key by which %s rows of the merge could be told from others.', p.relation,
-							 CASE WHEN u.rows > 0 THEN u.rows::text ELSE 'all' END), E'\n' ORDER BY p.no)
+							 coalesce(u.untold::text, 'all')), E'\n' ORDER BY p.no)
 		INTO problems
 		FROM snowflake_migrate_internal.plan_tables AS p
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.untold_rows(run_, p.no)) AS u (rows)
-		WHERE p.run = run_ AND p.kind = 'none' AND u.rows <> 0
+			CROSS JOIN LATERAL snowflake_migrate_internal.untold_rows(run_, p.no) AS u
+		WHERE p.run = run_ AND p.kind = 'none' AND u.untold IS DISTINCT FROM 0
 			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false';
 	IF problems IS NOT NULL AND NOT force THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -848,7 +824,7 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		/* All are locked: a condition on a subquery would be tried before its rows are. */
 		WITH locked AS MATERIALIZED (
-			SELECT {m.n#::text} AS key, t.xmin, m.action
+			SELECT {m.n#::text} AS key, m.action, {as_left} AS as_left
 			FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
 			WHERE {of_map}
 			FOR UPDATE OF t
@@ -860,11 +836,11 @@ BEGIN
 				FROM (
 					SELECT l.key, row_number() OVER () AS n
 					FROM locked AS l
-					WHERE l.xmin <> ALL ({'xids'}::xid[])
+					WHERE NOT l.as_left
 				) AS x
 				HAVING count(*) > 0)
 	$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map,
-		'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true))) INTO brought, replaced, changed;
+		'as_left', snowflake_migrate_internal.as_left(run_, no_))) INTO brought, replaced, changed;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.lock_rows(bigint, int, text)
@@ -954,7 +930,6 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	xids CONSTANT text := snowflake_migrate_internal.run_transactions(run_, and_back => true);
 	t record;
 	names jsonb;
 	n bigint;
@@ -975,9 +950,10 @@ BEGIN
 			FROM (
 				SELECT {m.n#::text} AS key, row_number() OVER () AS n
 				FROM {target} AS t JOIN {map} AS m ON m.action IN ('c', 'r') AND ({t.@}) = ({m.n#})
-				WHERE {of_map} AND t.xmin <> ALL ({'xids'}::xid[])
+				WHERE {of_map} AND NOT {as_left}
 			) AS x
-		$query$, names || jsonb_build_object('xids', xids, 'of_map', t.of_map)) INTO n, example;
+		$query$, names || jsonb_build_object(
+			'as_left', snowflake_migrate_internal.as_left(run_, t.no), 'of_map', t.of_map)) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
@@ -1005,8 +981,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_changed(bigint)
 	IS 'for snowflake_migrate.rollback(): rows that changed since they were merged';
 
 /*
- * Warns of rows that a run brought and that are not there any more by keys that are no ids: they may be there under
- * others.  A renumbered id, nobody changes.
+ * Warns of rows that a run brought and that are not there any more by keys that are no ids, or of a table without a
+ * key: they may be there otherwise.  A renumbered id, nobody changes.
  */
 CREATE FUNCTION snowflake_migrate_internal.warn_of_gone(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -1016,33 +992,40 @@ DECLARE
 	t record;
 	n bigint;
 	example text;
-	problem CONSTANT text := 'rows are not there any more by the keys that the merge gave them: '
-		'they were deleted, or have other keys by now, and stay';
+	problem text;
 BEGIN
 	FOR t IN
 		SELECT p.*, m.of_map
 		FROM snowflake_migrate_internal.plan_tables AS p
 			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.left_of_map(run_, p.no)) AS m (of_map)
-		WHERE p.run = run_ AND p.kind = 'key' AND m.of_map <> 'false'
+		WHERE p.run = run_ AND p.kind IN ('key', 'none') AND m.of_map <> 'false'
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 		ORDER BY p.no
 	LOOP
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({m.n#::text}) FROM {map} AS m
-			WHERE m.action = 'c' AND {of_map} AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({m.n#}))
-		$query$, snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object('of_map', t.of_map))
-			INTO n, example;
+		IF t.kind = 'none' THEN
+			SELECT u.gone, NULL INTO n, example FROM snowflake_migrate_internal.untold_rows(run_, t.no) AS u;
+			problem := 'rows are not there any more as the merge wrote them: '
+				'they were deleted, or have changed, and stay';
+		ELSE
+			EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT count(*), min({m.n#::text}) FROM {map} AS m
+				WHERE m.action = 'c' AND {of_map} AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({m.n#}))
+			$query$, snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object('of_map', t.of_map))
+				INTO n, example;
+			problem := 'rows are not there any more by the keys that the merge gave them: '
+				'they were deleted, or have other keys by now, and stay';
+		END IF;
 		IF n > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report(
 				run_, 'warning', NULL, t.relation::text, NULL, problem, n, example, NULL);
 			RAISE WARNING USING MESSAGE = format('table %s: %s', t.relation, problem),
-				DETAIL = format('%s rows, for example %s.', n, example);
+				DETAIL = format('%s rows%s.', n, ', for example ' || example);
 		END IF;
 	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.warn_of_gone(bigint)
-	IS 'for snowflake_migrate.rollback(): warns of rows whose keys are not there any more';
+	IS 'for snowflake_migrate.rollback(): warns of rows that are not there any more as they were';
 
 /* Begins to take a run back, or goes on: checks what is in the way first. */
 CREATE FUNCTION snowflake_migrate_internal.rollback_start(run_ bigint, force boolean) RETURNS void
