@@ -16,7 +16,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, NULL, 'session_replication_role',
 		'cannot be set by the current user: triggers fire, and foreign keys are checked row by row', advice => advice);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
-			'is in a cycle of foreign keys, and session_replication_role cannot be set by the current user',
+			'is in a cycle of references, and session_replication_role cannot be set by the current user',
 			advice => advice)
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		WHERE t.cyclic;

@@ -2,23 +2,27 @@
  * Keys that can't hold the new ids, and what refers to them; keys that a source has more than once.
  */
 
-/* The columns of a unique index that could say which rows are the same, instead of a key; {?} where there is none. */
-CREATE FUNCTION snowflake_migrate_internal.natural_key_advice(relation regclass, key name) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+/* The columns of the unique indexes of a table that could tell which rows are the same, instead of its key. */
+CREATE FUNCTION snowflake_migrate_internal.natural_keys(run_ bigint, no_ int, OUT label name, OUT names name[])
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT coalesce((
-			SELECT array_agg(a.attname ORDER BY a.attnum)::text
-			FROM pg_index AS i
-				CROSS JOIN LATERAL unnest(i.indkey[0 : i.indnkeyatts - 1]) AS k (attnum)
-				JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-			WHERE i.indrelid = relation AND i.indisunique AND i.indexprs IS NULL AND i.indpred IS NULL
-			GROUP BY i.indexrelid
-			HAVING key <> ALL (array_agg(a.attname))
-			ORDER BY i.indexrelid
-			LIMIT 1), '{?}')
+	SELECT x.relname, k.names
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN pg_index AS i ON i.indrelid = t.relation AND i.indisunique AND i.indisvalid
+			AND i.indexprs IS NULL AND i.indpred IS NULL
+		JOIN pg_class AS x ON x.oid = i.indexrelid
+		CROSS JOIN LATERAL (
+			SELECT array_agg(a.attname ORDER BY u.n)
+			FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS u (attnum, n)
+				JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = u.attnum) AS k (names)
+	WHERE t.run = run_ AND t.no = no_ AND NOT k.names && t.key
+		AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
+						WHERE f.run = run_ AND f.no = no_ AND f.name = ANY (k.names))
+	ORDER BY i.indexrelid
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.natural_key_advice(regclass, name)
-	IS 'for snowflake_migrate.merge()''s own use: columns that could say which rows are the same';
+COMMENT ON FUNCTION snowflake_migrate_internal.natural_keys(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: columns that could tell which rows are the same';
 
 /* The table at the top of an inheritance tree that has this column: it is altered there. */
 CREATE FUNCTION snowflake_migrate_internal.inherited_from(relation regclass, name name) RETURNS regclass
@@ -90,15 +94,18 @@ AS $$
 			AS r (referenced)
 		CROSS JOIN LATERAL (VALUES
 			(1, false, 'If an equal key is the same row in all databases: ',
-				format('SELECT snowflake_migrate.declare_table(%L, ''same_id'');', relation)),
+				snowflake_migrate_internal.table_declaration(relation, 'same_id')),
 			(2, false, 'If other columns tell which rows are the same: ',
-				format('SELECT snowflake_migrate.declare_table(%L, ''match'', %L);',
-					   relation, snowflake_migrate_internal.natural_key_advice(relation, key))),
+				snowflake_migrate_internal.table_declaration(relation, 'match', coalesce((
+					SELECT n.names
+					FROM snowflake_migrate_internal.plan_tables AS t,
+						snowflake_migrate_internal.natural_keys(run_, t.no) AS n
+					WHERE t.run = run_ AND t.relation = key_answers.relation LIMIT 1), '{?}'))),
 			(3, r.referenced IS NOT NULL, 'If it is the key of another table''s row: ',
 				snowflake_migrate_internal.reference_declaration(
 					relation, key, coalesce(r.referenced::text, '?'), NULL, NULL)),
 			(4, false, 'If it is none of these, and its rows get other keys: ',
-				format('SELECT snowflake_migrate.declare_table(%L, ''copy'');', relation)))
+				snowflake_migrate_internal.table_declaration(relation, 'copy')))
 			AS q (n, is_named, question, declaration)
 	ORDER BY q.is_named DESC, q.n
 $$;

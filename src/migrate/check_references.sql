@@ -355,11 +355,10 @@ BEGIN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation, r.name,
 				format('refers to %s, outside of the target, whose keys each database gives anew: '
 					   'an equal key may be another row', r.referenced),
-				advice => format('If an equal key is the same row in all databases: '
-									 'SELECT snowflake_migrate.declare_table(%L, ''same_id''); '
+				advice => format('If an equal key is the same row in all databases: %s '
 									 'else merge its schema with this one, by targets, so that its rows come, too; '
 									 'or, if a merge has brought them, are found by its maps.',
-								 r.referenced));
+								 snowflake_migrate_internal.table_declaration(r.referenced, 'same_id')));
 		ELSIF r.is_outside THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', NULL, r.relation, r.name,
 				format('refers to %s, outside of the target: values are copied as they are, and checked',
@@ -369,8 +368,8 @@ BEGIN
 				format('refers to %s, which is ignored', r.referenced) || CASE
 					WHEN r.is_mapped THEN ', so that no row is found'
 					ELSE ': values are copied as they are, and checked' END,
-				advice => format('If an equal key is the same row in all databases: '
-									 'SELECT snowflake_migrate.declare_table(%L, ''same_id'');', r.referenced));
+				advice => 'If an equal key is the same row in all databases: '
+					|| snowflake_migrate_internal.table_declaration(r.referenced, 'same_id'));
 		ELSIF r.changed_by IS NOT NULL AND NOT r.is_mapped THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation, r.name,
 				format('refers to column %I of %s, which the policy %s may change',

@@ -73,8 +73,8 @@ BEGIN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN is_filled THEN 'error' ELSE 'warning' END,
 			missing.source, missing.relation::text, NULL,
 			missing.problem || CASE WHEN is_filled THEN '' ELSE '; it is empty' END,
-			advice => format('Create the table in the target, or leave it out: '
-								 'SELECT snowflake_migrate.declare_table(%L, ''ignore'');', missing.relation));
+			advice => 'Create the table in the target, or leave it out: '
+				|| snowflake_migrate_internal.table_declaration(missing.relation, 'ignore'));
 	END LOOP;
 END
 $$;
@@ -102,8 +102,8 @@ BEGIN
 				WHERE o.no = t.no AND o.source = s.name);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.oid::regclass::text, NULL,
 			'is a foreign table, which is not merged into',
-			advice => format('If that is as it should be: SELECT snowflake_migrate.declare_table(%L, ''ignore'');',
-							 c.oid::regclass))
+			advice => 'If that is as it should be: '
+				|| snowflake_migrate_internal.table_declaration(c.oid::regclass, 'ignore'))
 		FROM snowflake_migrate.runs AS r
 			JOIN pg_namespace AS n ON n.nspname = ANY (r.targets)
 			JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'f' AND NOT c.relispartition

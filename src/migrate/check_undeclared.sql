@@ -458,6 +458,20 @@ CREATE TYPE snowflake_migrate_internal.question AS (
 	source name
 );
 
+/* The call that declares a table. */
+CREATE FUNCTION snowflake_migrate_internal.table_declaration(
+	relation regclass,
+	mode text,
+	key name[] DEFAULT NULL,
+	accept text[] DEFAULT '{}') RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('SELECT snowflake_migrate.declare_table(%L, %L%s%s);', relation, mode,
+				  ', key => ' || quote_literal(key), ', accept => ' || quote_literal(nullif(accept, '{}')))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.table_declaration(regclass, text, name[], text[])
+	IS 'for snowflake_migrate.merge()''s own use: the declaration of a table';
+
 /* The declaration of a reference. */
 CREATE FUNCTION snowflake_migrate_internal.reference_declaration(
 	relation regclass,

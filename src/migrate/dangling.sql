@@ -1,7 +1,8 @@
 /*
  * References that lead nowhere: to a row that the source does not have, or to one that is skipped or stays behind.  Of
  * the former, the declaration says what becomes.  Of the latter, a row that must refer to it is skipped, or stays
- * behind, too, and one that need not loses the reference.
+ * behind, too, and one that need not loses the reference; where the key is not renumbered, it is skipped or stays
+ * behind in any case.
  *
  * The queries read the rows of one source as rows_parts() gives them: s is the source's row, m its entry in the map,
  * rID the entry that a reference leads to.
@@ -49,15 +50,15 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.referring_rows(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: rows that have a reference';
 
-/* Whether a reference of such a row dangles. */
-CREATE FUNCTION snowflake_migrate_internal.is_lost(names jsonb) RETURNS text
+/* The condition that a reference of such a row dangles. */
+CREATE FUNCTION snowflake_migrate_internal.dangles(names jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT snowflake_migrate_internal.fill(CASE
 		WHEN names -> 'is_plain' = 'true' THEN 'r{id}.o1 IS NULL'
 		ELSE 'NOT EXISTS (SELECT FROM {parent_map} AS f WHERE f.source = {source} AND f.o1 = e.id)' END, names)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.is_lost(jsonb)
+COMMENT ON FUNCTION snowflake_migrate_internal.dangles(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: whether a reference dangles';
 
 /*
@@ -113,7 +114,7 @@ BEGIN
 	)
 	SELECT ref.names || jsonb_build_object('lost',
 		concat_ws(' AND ', snowflake_migrate_internal.referring_rows(ref.names),
-			snowflake_migrate_internal.is_lost(ref.names)))
+			snowflake_migrate_internal.dangles(ref.names)))
 	FROM ref
 	ORDER BY ref.id;
 END
@@ -235,9 +236,8 @@ BEGIN
 						SELECT d.condition FROM snowflake_migrate.declared_references AS d
 						WHERE d.relation = (names ->> 'oid')::oid AND d.column_name = names ->> 'column'
 							AND d.condition = names ->> 'condition')))
-			|| CASE WHEN is_far THEN format(
-					E'\nIf an equal key is the same row in all databases: '
-						'SELECT snowflake_migrate.declare_table(%L, ''same_id'');', names ->> 'parent') ELSE '' END;
+			|| CASE WHEN is_far THEN E'\nIf an equal key is the same row in all databases: '
+				|| snowflake_migrate_internal.table_declaration((names ->> 'parent')::regclass, 'same_id') ELSE '' END;
 	END IF;
 	PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint,
 		CASE WHEN advice IS NOT NULL THEN 'error' ELSE 'warning' END,
@@ -259,7 +259,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_dangling(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: references to rows that the source does not have';
 
-/* Whether anything became of any row of a source, by its map. */
+/* Whether a map has an entry of a source with this action. */
 CREATE FUNCTION snowflake_migrate_internal.has_action(map text, source int, action "char") RETURNS boolean
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -273,10 +273,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_action(text, int, "char")
-	IS 'for snowflake_migrate.merge()''s own use: whether anything became of rows of a source';
+	IS 'for snowflake_migrate.merge()''s own use: whether a map has entries with an action';
 
 /* Whether any table of a run leaves rows behind. */
-CREATE FUNCTION snowflake_migrate_internal.any_condition(run_ bigint) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.leaves_rows_behind(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -284,12 +284,12 @@ BEGIN
 				   WHERE t.run = run_ AND t.condition IS NOT NULL);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.any_condition(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.leaves_rows_behind(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: whether tables of a run leave rows behind';
 
 /*
- * Rows of a query ({gone}: what follows FROM) that are still to be copied stay behind with those that they must refer
- * to.  Returns how many.
+ * Rows of a query ({gone}: what follows FROM), unless they are skipped, stay behind with those that they must refer to.
+ * Returns how many.
  */
 CREATE FUNCTION snowflake_migrate_internal.leave_rows(names jsonb, gone text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -398,7 +398,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.follow_keys(bigint, int, int, "char")
-	IS 'for snowflake_migrate.merge()''s own use: rows that refer to skipped rows by keys that are not renumbered';
+	IS 'for snowflake_migrate.merge()''s own use: rows that refer by keys that are not renumbered to such that do not come';
 
 /*
  * Adds to the report the conditions of references from one table of one source that hold for other rows than they
@@ -521,7 +521,7 @@ DECLARE
 	names jsonb;
 	skipped bigint := 0;
 BEGIN
-	IF snowflake_migrate_internal.any_condition(run_) THEN
+	IF snowflake_migrate_internal.leaves_rows_behind(run_) THEN
 		FOREACH names IN ARRAY refs LOOP
 			IF names -> 'must_refer' = 'true'
 				AND snowflake_migrate_internal.has_action(names ->> 'parent_map', source_, 'b') THEN

@@ -937,7 +937,7 @@ BEGIN
 		SELECT s.source FROM snowflake_migrate_internal.plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source)
 	LOOP
-		IF snowflake_migrate_internal.any_condition(run_) THEN
+		IF snowflake_migrate_internal.leaves_rows_behind(run_) THEN
 			PERFORM snowflake_migrate_internal.report_behind(run_, no_, source);
 		END IF;
 		IF plan.mode IN ('match', 'same_id') THEN
@@ -1120,8 +1120,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.resolve_step(run_, step);
 	PERFORM snowflake_migrate_internal.tell_tables(
 			run_, 'mapped', count(*) FILTER (WHERE t.map_step <= step), count(*))
-		FROM snowflake_migrate_internal.plan_tables AS t
-		WHERE t.run = run_;
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.make_maps_of(bigint, int)

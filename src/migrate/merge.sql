@@ -261,7 +261,7 @@ BEGIN
 	RAISE EXCEPTION USING ERRCODE = 'object_in_use',
 		MESSAGE = format('merge %s into %s is %s', known.run, snowflake_migrate_internal.schemas_text(known.targets),
 						 known.state),
-		DETAIL = format('It is called with %s.', snowflake_migrate_internal.call_text(known)),
+		DETAIL = format('It was called with %s.', snowflake_migrate_internal.call_text(known)),
 		HINT = CASE WHEN known.state IN ('copying', 'verifying', 'rolling back')
 			THEN 'Let it end, or take it back with snowflake_migrate.rollback().'
 			ELSE 'See snowflake_migrate.runs.' END;
@@ -445,7 +445,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.index_maps(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the indexes of the maps by new keys';
 
 /* Raises an error where the report of a run has errors. */
-CREATE FUNCTION snowflake_migrate_internal.refuse(run_ bigint) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.refuse_errors(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -467,7 +467,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_errors(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where the report has errors';
 
 /* Raises an error where columns may be references, and nobody has said what they are. */
@@ -496,7 +496,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_questions(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where the report asks something';
 
-/* A run goes on, with another size of its batches, but with users of its target as it began. */
+/* Lets a run go on: batch_size may be another than in the first call, target_in_use may not. */
 CREATE FUNCTION snowflake_migrate_internal.go_on(run_ bigint, batch_size_ int, in_use boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -566,12 +566,12 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_unlocked(run_), snowflake_migrate_internal.refuse_deferrable(run_)
 		WHERE in_use;
 	PERFORM snowflake_migrate_internal.check_schemas(run_);
-	PERFORM snowflake_migrate_internal.refuse(run_);
+	PERFORM snowflake_migrate_internal.refuse_errors(run_);
 	PERFORM snowflake_migrate_internal.find_nodes(run_);
 	IF snowflake_migrate_internal.make_maps(run_) THEN
 		PERFORM snowflake_migrate_internal.check_target(run_);
 	END IF;
-	PERFORM snowflake_migrate_internal.refuse(run_);
+	PERFORM snowflake_migrate_internal.refuse_errors(run_);
 	PERFORM snowflake_migrate_internal.take_samples(run_);
 	PERFORM snowflake_migrate_internal.check_undeclared(run_);
 	PERFORM snowflake_migrate_internal.refuse_questions(run_) WHERE NOT dry_run AND NOT accept_warnings;

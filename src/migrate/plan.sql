@@ -120,7 +120,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	created name,
 	map_step int NOT NULL,				-- tables that refer to each other in a cycle share it
 	copy_step int NOT NULL,				-- likewise, by foreign keys alone
-	cyclic boolean NOT NULL,			-- by foreign keys
+	cyclic boolean NOT NULL,			-- likewise; of a target in use, by declared references, too
 	parents int[] NOT NULL DEFAULT '{}',		-- the tables of other steps that its step's foreign keys lead to
 	former_rows bigint,					-- of the target, before
 	former_state text[],				-- its constraints and triggers, before

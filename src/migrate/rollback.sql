@@ -29,6 +29,24 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.left_of_map(bigint, int)
 	IS 'for snowflake_migrate.rollback(): which rows of a table are still to be taken back';
 
+/* The tables of which something is still to be taken back; of_map: which entries m of the map that is. */
+CREATE FUNCTION snowflake_migrate_internal.tables_left(
+	run_ bigint,
+	OUT no int,
+	OUT relation regclass,
+	OUT kind text,
+	OUT key name[],
+	OUT of_map text) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT t.no, t.relation, t.kind, t.key, l.of_map
+	FROM snowflake_migrate_internal.merged_tables(run_) AS t
+		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.left_of_map(run_, t.no)) AS l (of_map)
+	WHERE l.of_map <> 'false'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.tables_left(bigint)
+	IS 'for snowflake_migrate.rollback(): the tables of which something is to be taken back';
+
 /* A query for the target's rows in which policies changed something, as they will be when it is taken back. */
 CREATE FUNCTION snowflake_migrate_internal.target_rows_before(run_ bigint, no_ int) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -484,18 +502,18 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_replaced(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where a later merge has replaced rows of a run';
 
 /* Whether rows that the target had may have other values, which come back. */
-CREATE FUNCTION snowflake_migrate_internal.is_changed(run_ bigint, no_ int) RETURNS boolean
+CREATE FUNCTION snowflake_migrate_internal.gives_back_values(run_ bigint, no_ int) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || no_)) IS NOT NULL
 		OR to_regclass(snowflake_migrate_internal.relation(run_, 'former_' || no_)) IS NOT NULL
 		OR snowflake_migrate_internal.target_change_names(run_, no_) IS NOT NULL
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.is_changed(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.gives_back_values(bigint, int)
 	IS 'for snowflake_migrate.rollback(): whether rows that the target had may have other values';
 
-/* Raises an error where the caller may not take the merge back, or not all of it. */
-CREATE FUNCTION snowflake_migrate_internal.refuse_rollback(run_ bigint, force boolean) RETURNS void
+/* Raises an error where the caller lacks a right to the tables. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_denied_rollback(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
@@ -504,71 +522,100 @@ DECLARE
 	grants text;
 	problems text;
 BEGIN
-	PERFORM snowflake_migrate_internal.occupy(run_);
-	PERFORM snowflake_migrate_internal.refuse_followed(run_);
-	/* Before it begins, as it could not go back from there. */
 	SELECT string_agg(format('Role %I has no right to %s on table %s.', current_user, d.denied, p.relation),
 					  E'\n' ORDER BY p.no),
 			array_agg(p.relation::text ORDER BY p.no),
 			string_agg(format('GRANT %s ON %s TO %I;', d.denied, p.relation, current_user), ' ' ORDER BY p.no)
 		INTO problems, lacking, grants
-		FROM snowflake_migrate_internal.plan_tables AS p,
+		FROM snowflake_migrate_internal.tables_left(run_) AS p,
 			LATERAL (
 				SELECT string_agg(g.privilege, ', ')
 				FROM unnest('{SELECT,UPDATE,DELETE}'::text[]) AS g (privilege)
 				WHERE NOT has_table_privilege(p.relation, g.privilege)
 			) AS d (denied)
-		WHERE p.run = run_ AND d.denied IS NOT NULL AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
-			AND (p.kind <> 'none' OR snowflake_migrate_internal.keyless_rows(run_, p.no) IS NOT NULL)
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+		WHERE d.denied IS NOT NULL
+			AND (p.kind <> 'none' OR snowflake_migrate_internal.keyless_rows(run_, p.no) IS NOT NULL);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 			MESSAGE = format('permission denied for table %s', lacking[1]),
 			DETAIL = problems,
 			HINT = grants;
 	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_denied_rollback(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where the caller lacks a right';
+
+/* Raises an error where a publication keeps rows from being taken back. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_published(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	problems text;
+BEGIN
 	SELECT string_agg(format('Table %s: %s.', p.relation, k.problem), E'\n' ORDER BY p.no)
 		INTO problems
-		FROM snowflake_migrate_internal.plan_tables AS p
+		FROM snowflake_migrate_internal.tables_left(run_) AS p
 			CROSS JOIN LATERAL (SELECT coalesce(
 				snowflake_migrate_internal.kept_by_publication(p.relation, 'DELETE'),
-				CASE WHEN snowflake_migrate_internal.is_changed(run_, p.no)
+				CASE WHEN snowflake_migrate_internal.gives_back_values(run_, p.no)
 					THEN snowflake_migrate_internal.kept_by_publication(p.relation, 'UPDATE') END)) AS k (problem)
-		WHERE p.run = run_ AND k.problem IS NOT NULL AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+		WHERE k.problem IS NOT NULL;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('cannot roll back merge %s because of a publication', run_),
 			DETAIL = problems,
 			HINT = 'Give each a replica identity, by ALTER TABLE ... REPLICA IDENTITY FULL or USING INDEX.';
 	END IF;
-	/* The plan knows them by their names. */
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_published(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where a publication keeps rows';
+
+/* Raises an error where columns were renamed: the plan knows them by their names. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_renamed(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	problems text;
+BEGIN
 	SELECT string_agg(format('Column %I of table %s is called %I.', c.name, p.relation, a.attname), E'\n'
 					  ORDER BY p.no, c.position)
 		INTO problems
-		FROM snowflake_migrate_internal.plan_tables AS p
-			JOIN snowflake_migrate_internal.plan_columns AS c USING (run, no)
+		FROM snowflake_migrate_internal.tables_left(run_) AS p
+			JOIN snowflake_migrate_internal.plan_columns AS c ON c.run = run_ AND c.no = p.no
 			/* After a dump and restore, others may be at its place. */
 			JOIN pg_attribute AS a ON a.attrelid = p.relation AND a.attnum = c.position AND NOT a.attisdropped
-		WHERE p.run = run_ AND NOT snowflake_migrate_internal.has_columns(p.relation, ARRAY[c.name])
+		WHERE NOT snowflake_migrate_internal.has_columns(p.relation, ARRAY[c.name])
 			AND NOT EXISTS (
 				SELECT FROM snowflake_migrate_internal.plan_columns AS k
-				WHERE (k.run, k.no, k.name) = (run_, p.no, a.attname))
-			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+				WHERE (k.run, k.no, k.name) = (run_, p.no, a.attname));
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('cannot roll back merge %s because columns were renamed since', run_),
 			DETAIL = problems,
 			HINT = 'Give them their former names until the merge is taken back.';
 	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_renamed(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where columns were renamed';
+
+/* Raises an error where key columns were dropped. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_without_key(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	problems text;
+BEGIN
 	SELECT string_agg(format('Table %s has no column "%s" any more.', p.relation, k.name), E'\n' ORDER BY p.no, k.n)
 		INTO problems
-		FROM snowflake_migrate_internal.plan_tables AS p
+		FROM snowflake_migrate_internal.tables_left(run_) AS p
 			CROSS JOIN LATERAL unnest(p.key) WITH ORDINALITY AS k (name, n)
-		WHERE p.run = run_ AND NOT snowflake_migrate_internal.has_columns(p.relation, ARRAY[k.name])
-			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no);
+		WHERE NOT snowflake_migrate_internal.has_columns(p.relation, ARRAY[k.name]);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_column',
 			MESSAGE = format('cannot roll back merge %s because key columns were dropped since', run_),
@@ -576,14 +623,26 @@ BEGIN
 			HINT = 'The rows that it brought cannot be told from others there. Where such a table is dropped, too, the '
 				'rest can be taken back.';
 	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_without_key(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where key columns were dropped';
+
+/* Raises an error where nothing tells the rows of a table without a key from others. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_untold(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	problems text;
+BEGIN
 	SELECT string_agg(format('Table %s has no key by which %s rows of the merge could be told from others.', p.relation,
 							 coalesce(u.untold::text, 'all')), E'\n' ORDER BY p.no)
 		INTO problems
-		FROM snowflake_migrate_internal.plan_tables AS p
+		FROM snowflake_migrate_internal.tables_left(run_) AS p
 			CROSS JOIN LATERAL snowflake_migrate_internal.untold_rows(run_, p.no) AS u
-		WHERE p.run = run_ AND p.kind = 'none' AND u.untold IS DISTINCT FROM 0
-			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false';
-	IF problems IS NOT NULL AND NOT force THEN
+		WHERE p.kind = 'none' AND u.untold IS DISTINCT FROM 0;
+	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('cannot roll back all of merge %s', run_),
 			DETAIL = problems,
@@ -591,8 +650,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rollback(bigint, boolean)
-	IS 'for snowflake_migrate.rollback(): an error where a merge may not be taken back';
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_untold(bigint)
+	IS 'for snowflake_migrate.rollback(): an error where nothing tells rows from others';
 
 /*
  * What must be unique in the rows of one table that come back, as constraint_names() takes it; and which of its
@@ -635,10 +694,10 @@ BEGIN
 	FOR t IN
 		SELECT p.no, p.relation, c.ranked, c.constraint_, c.constraint_ ->> 'label' AS label,
 			ARRAY(SELECT jsonb_array_elements_text(c.constraint_ -> 'expressions')) AS expressions
-		FROM snowflake_migrate_internal.plan_tables AS p, snowflake_migrate_internal.constraints_back(run_, p.no) AS c
-		WHERE p.run = run_ AND p.kind <> 'none' AND c.ranked IS NOT NULL
+		FROM snowflake_migrate_internal.tables_left(run_) AS p,
+			snowflake_migrate_internal.constraints_back(run_, p.no) AS c
+		WHERE p.kind <> 'none' AND c.ranked IS NOT NULL
 			AND to_regclass(snowflake_migrate_internal.relation(run_, 'rank_' || p.no)) IS NOT NULL
-			AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 	LOOP
@@ -700,7 +759,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_taken(jsonb)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows have what comes back';
 
 /* Raises an error where newer rows have what must be unique in rows that were replaced and come back. */
-CREATE FUNCTION snowflake_migrate_internal.refuse_former(run_ bigint) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.refuse_taken_rows(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.refuse_taken(c.names || jsonb_build_object(
@@ -712,7 +771,7 @@ AS $$
 			SELECT snowflake_migrate_internal.constraint_names(run_, p.no, u.constraint_)) AS c (names)
 	WHERE p.run = run_ AND p.kind <> 'none' AND u.ranked IS NULL AND f.rows IS NOT NULL
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse_former(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_taken_rows(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with rows that come back';
 
 /*
@@ -767,7 +826,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_orphans(bigint, int, text)
 	IS 'for snowflake_migrate.rollback(): an error where rows that come back refer to rows that are gone';
 
 /* Raises an error where newer rows have what must be unique in values of the target's rows that come back. */
-CREATE FUNCTION snowflake_migrate_internal.refuse_changes(run_ bigint) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.refuse_taken_values(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT snowflake_migrate_internal.refuse_taken(
@@ -778,27 +837,27 @@ AS $$
 					SELECT FROM {change} AS v WHERE v."merge source" = 0 AND ({v."merge o#"}) = ({t.t#}))$q$,
 				snowflake_migrate_internal.names(run_, p.no)),
 			'come_back', 'values'))
-	FROM snowflake_migrate_internal.plan_tables AS p
+	FROM snowflake_migrate_internal.tables_left(run_) AS p
 		CROSS JOIN LATERAL snowflake_migrate_internal.constraints_back(run_, p.no) AS u
-	WHERE p.run = run_ AND p.kind <> 'none' AND u.ranked IS NULL
+	WHERE p.kind <> 'none' AND u.ranked IS NULL
 		AND snowflake_migrate_internal.target_change_names(run_, p.no) IS NOT NULL
-		AND snowflake_migrate_internal.left_of_map(run_, p.no) <> 'false'
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 					WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse_changes(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_taken_values(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where newer rows clash with values that come back';
 
-/* Raises an error where rows that a run brought have changed since. */
+/* Raises an error where rows that a run brought, or values that it gave the target's, have changed since. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_changed(run_ bigint, changed text[]) RETURNS void
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	IF changed <> '{}' THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = format('cannot roll back merge %s because rows that it brought have changed since', run_),
+			MESSAGE = format('cannot roll back merge %s because rows that it wrote have changed since', run_),
 			DETAIL = array_to_string(changed, E'\n'),
-			HINT = 'Call snowflake_migrate.rollback() with force => true to take them back all the same.';
+			HINT = 'Call snowflake_migrate.rollback() with force => true to take the merge back all the same. '
+				'Rows of the target keep the values that were changed.';
 	END IF;
 END
 $$;
@@ -923,13 +982,18 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.take_back(bigint, int, text, bigint, bigint)
 	IS 'for snowflake_migrate.rollback(): deletes rows, or gives them their former values';
 
-/* Adds to the report which rows that a run brought have changed since, and returns a line for each table. */
+/*
+ * The rows that a run brought and that have changed since, and the values that it gave rows of the target and that
+ * have: a line for each, of each table.  The report says so, too, of all of them: a rollback that goes on has less left.
+ */
 CREATE FUNCTION snowflake_migrate_internal.find_changed(run_ bigint) RETURNS text[]
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
+	taken_back CONSTANT text := 'rows were taken back that had changed since the merge';
+	kept CONSTANT text := 'rows of the target keep values that were changed since the merge';
 	t record;
 	names jsonb;
 	n bigint;
@@ -937,12 +1001,7 @@ DECLARE
 	changed text[] := '{}';
 BEGIN
 	FOR t IN
-		SELECT p.*, m.of_map
-		FROM snowflake_migrate_internal.plan_tables AS p
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.left_of_map(run_, p.no)) AS m (of_map)
-		WHERE p.run = run_ AND p.kind <> 'none' AND m.of_map <> 'false'
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
-		ORDER BY p.no
+		SELECT p.* FROM snowflake_migrate_internal.tables_left(run_) AS p WHERE p.kind <> 'none' ORDER BY p.no
 	LOOP
 		names := snowflake_migrate_internal.names(run_, t.no);
 		EXECUTE snowflake_migrate_internal.fill($query$
@@ -956,8 +1015,10 @@ BEGIN
 			'as_left', snowflake_migrate_internal.as_left(run_, t.no), 'of_map', t.of_map)) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows, for example %s.', t.relation, n, example);
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
-				'rows were taken back that had changed since the merge', n, example, NULL);
+			PERFORM snowflake_migrate_internal.add_to_report(
+					run_, 'warning', NULL, t.relation::text, NULL, taken_back, n, example, NULL)
+				WHERE NOT EXISTS (SELECT FROM snowflake_migrate.report AS f
+								  WHERE f.run = run_ AND f.relation = t.relation::text AND f.problem = taken_back);
 		END IF;
 		names := snowflake_migrate_internal.target_change_names(run_, t.no);
 		CONTINUE WHEN names IS NULL OR NOT EXISTS (
@@ -970,8 +1031,10 @@ BEGIN
 		$query$, names) INTO n, example;
 		IF n > 0 THEN
 			changed := changed || format('Table %s: %s rows of the target, for example %s.', t.relation, n, example);
-			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, NULL,
-				'rows of the target keep values that were changed since the merge', n, example, NULL);
+			PERFORM snowflake_migrate_internal.add_to_report(
+					run_, 'warning', NULL, t.relation::text, NULL, kept, n, example, NULL)
+				WHERE NOT EXISTS (SELECT FROM snowflake_migrate.report AS f
+								  WHERE f.run = run_ AND f.relation = t.relation::text AND f.problem = kept);
 		END IF;
 	END LOOP;
 	RETURN changed;
@@ -995,12 +1058,7 @@ DECLARE
 	problem text;
 BEGIN
 	FOR t IN
-		SELECT p.*, m.of_map
-		FROM snowflake_migrate_internal.plan_tables AS p
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.left_of_map(run_, p.no)) AS m (of_map)
-		WHERE p.run = run_ AND p.kind IN ('key', 'none') AND m.of_map <> 'false'
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
-		ORDER BY p.no
+		SELECT p.* FROM snowflake_migrate_internal.tables_left(run_) AS p WHERE p.kind IN ('key', 'none') ORDER BY p.no
 	LOOP
 		IF t.kind = 'none' THEN
 			SELECT u.gone, NULL INTO n, example FROM snowflake_migrate_internal.untold_rows(run_, t.no) AS u;
@@ -1044,22 +1102,21 @@ BEGIN
 		SET not_brought = (SELECT nullif(coalesce(n.of_map, 'true'), 'false')
 						   FROM snowflake_migrate_internal.not_copied(run_, s.no, s.source) AS n)
 		WHERE s.run = run_ AND was = 'copying';
-	PERFORM snowflake_migrate_internal.refuse_rollback(run_, force);
+	PERFORM snowflake_migrate_internal.occupy(run_);
+	PERFORM snowflake_migrate_internal.refuse_followed(run_);
+	PERFORM snowflake_migrate_internal.refuse_denied_rollback(run_);
+	PERFORM snowflake_migrate_internal.refuse_published(run_);
+	PERFORM snowflake_migrate_internal.refuse_renamed(run_);
+	PERFORM snowflake_migrate_internal.refuse_without_key(run_);
+	PERFORM snowflake_migrate_internal.refuse_untold(run_) WHERE NOT force;
 	PERFORM snowflake_migrate_internal.refuse_newer(run_, NULL, NULL);
 	PERFORM snowflake_migrate_internal.refuse_needed(run_);
 	PERFORM snowflake_migrate_internal.refuse_replaced(run_);
 	PERFORM snowflake_migrate_internal.refuse_ranks(run_);
-	PERFORM snowflake_migrate_internal.refuse_former(run_);
+	PERFORM snowflake_migrate_internal.refuse_taken_rows(run_);
 	PERFORM snowflake_migrate_internal.refuse_orphans(run_, p.no)
 		FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.kind <> 'none';
-	PERFORM snowflake_migrate_internal.refuse_changes(run_);
-	IF current_setting('session_replication_role') <> 'replica'
-		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.cyclic) THEN
-		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = 'permission denied to set parameter "session_replication_role"',
-			DETAIL = 'Tables refer to each other in a cycle, so that none can be deleted from first.',
-			HINT = format('GRANT SET ON PARAMETER session_replication_role TO %I;', current_user);
-	END IF;
+	PERFORM snowflake_migrate_internal.refuse_taken_values(run_);
 	changed := snowflake_migrate_internal.find_changed(run_);
 	IF NOT force THEN
 		PERFORM snowflake_migrate_internal.refuse_changed(run_, changed);

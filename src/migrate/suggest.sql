@@ -217,45 +217,9 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.have_all_columns(bigint, int)
 	IS 'for snowflake_migrate.suggest()''s own use: whether each source has all columns of a table';
 
-/* The columns of the unique indexes of a table that could tell which rows are the same, instead of its key. */
-CREATE FUNCTION snowflake_migrate_internal.natural_keys(run_ bigint, no_ int, OUT label name, OUT names name[])
-RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT x.relname, k.names
-	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN pg_index AS i ON i.indrelid = t.relation AND i.indisunique AND i.indisvalid
-			AND i.indexprs IS NULL AND i.indpred IS NULL
-		JOIN pg_class AS x ON x.oid = i.indexrelid
-		CROSS JOIN LATERAL (
-			SELECT array_agg(a.attname ORDER BY u.n)
-			FROM unnest(i.indkey[0 : i.indnkeyatts - 1]) WITH ORDINALITY AS u (attnum, n)
-				JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = u.attnum) AS k (names)
-	WHERE t.run = run_ AND t.no = no_ AND NOT k.names && t.key
-		AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
-						WHERE f.run = run_ AND f.no = no_ AND f.name = ANY (k.names))
-	ORDER BY i.indexrelid
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.natural_keys(bigint, int)
-	IS 'for snowflake_migrate.suggest()''s own use: columns that could tell which rows are the same';
-
-/* The declaration of a table as one that several databases share. */
-CREATE FUNCTION snowflake_migrate_internal.table_declaration(
-	relation regclass,
-	mode text,
-	key name[] DEFAULT NULL,
-	accept text[] DEFAULT '{}') RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT format('SELECT snowflake_migrate.declare_table(%L, %L%s%s);', relation, mode,
-				  ', key => ' || quote_literal(key), ', accept => ' || quote_literal(nullif(accept, '{}')))
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.table_declaration(regclass, text, name[], text[])
-	IS 'for snowflake_migrate.suggest()''s own use: the declaration of a table';
-
 /*
- * A table whose key nothing makes, or is no number: the same row has it everywhere, where the rows say so.  null: there
- * is nothing to say.
+ * A table whose key nothing makes, or is no number: the same row has it everywhere, where the rows say so.  Where
+ * something makes it, all rows must say so, and that is likely at most.  null: there is nothing to say.
  */
 CREATE FUNCTION snowflake_migrate_internal.suggest_by_key(run_ bigint, plan jsonb, is_made boolean)
 RETURNS snowflake_migrate_internal.suggestion
@@ -524,7 +488,7 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*), count(*) FILTER (WHERE {is_lost}), min(concat({lost_value})) FILTER (WHERE {is_lost})
 			FROM {referring}
-		$query$, names || jsonb_build_object('is_lost', snowflake_migrate_internal.is_lost(names),
+		$query$, names || jsonb_build_object('is_lost', snowflake_migrate_internal.dangles(names),
 			'referring', snowflake_migrate_internal.referring_rows(names))) INTO total, lost, example;
 		PERFORM snowflake_migrate_internal.check_form(names);
 		RETURN NEXT;
