@@ -398,7 +398,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.follow_keys(bigint, int, int, "char")
-	IS 'for snowflake_migrate.merge()''s own use: rows that refer by keys that are not renumbered to such that do not come';
+	IS 'for snowflake_migrate.merge()''s own use: rows that refer to rows that do not come, by other keys than ids';
 
 /*
  * Adds to the report the conditions of references from one table of one source that hold for other rows than they

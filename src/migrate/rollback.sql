@@ -984,7 +984,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.take_back(bigint, int, text, bigi
 
 /*
  * The rows that a run brought and that have changed since, and the values that it gave rows of the target and that
- * have: a line for each, of each table.  The report says so, too, of all of them: a rollback that goes on has less left.
+ * have: a line for each, of each table.  The report says so, too, of all: a rollback that goes on has less left.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_changed(run_ bigint) RETURNS text[]
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
