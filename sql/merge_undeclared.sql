@@ -432,6 +432,7 @@ CREATE TABLE net.bags (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_t
 CREATE TABLE net.forums (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), post int, keys jsonb);
 CREATE TABLE net.rewards (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), type text, item_id bigint, post_id bigint);
 CREATE TABLE net.drops (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_is_pet boolean, item_id bigint);
+CREATE TABLE net.teams (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), doc jsonb, mixed jsonb);
 CREATE TABLE net.more (id bigint PRIMARY KEY DEFAULT snowflake_nextval()); CREATE TABLE net.most (LIKE net.more INCLUDING ALL);
 SELECT format('CREATE TABLE b.%I AS SELECT g::bigint AS id FROM generate_series(1, 60) AS g', t.name) FROM unnest('{items,posts,more,most}'::text[]) AS t (name) \gexec
 CREATE TABLE b.bags AS SELECT 5000 + g::bigint AS id, (g % 2)::smallint AS item_type, g::bigint AS item_id, jsonb_build_object(
@@ -442,6 +443,9 @@ CREATE TABLE b.forums AS SELECT 5000 + g::bigint AS id, g AS post, '{"hotkeys": 
 CREATE TABLE b.rewards AS SELECT 5000 + g::bigint AS id, CASE g % 2 WHEN 0 THEN 'pet' ELSE 'item' END AS type, g::bigint AS item_id, g::bigint AS post_id
 FROM generate_series(1, 60) AS g;
 CREATE TABLE b.drops AS SELECT 5000 + g::bigint AS id, g % 2 = 0 AS item_is_pet, g::bigint AS item_id FROM generate_series(1, 60) AS g;
+CREATE TABLE b.teams AS SELECT 5000 + g::bigint AS id, jsonb_build_object('1', jsonb_build_object('item_id', g), 'main', jsonb_build_object('item_id', g)) AS doc,
+	jsonb_build_object('items', jsonb_build_object('1', jsonb_build_object('id', g), 'post', jsonb_build_object('id', g))) AS mixed
+FROM generate_series(1, 60) AS g;
 SELECT relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object, problem;
 SELECT certainty, relation, object, reason FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY object, relation, reason;
 DROP SCHEMA b, net CASCADE;

@@ -679,32 +679,44 @@ DECLARE
 	is_asked boolean := false;
 BEGIN
 	FOR found IN
-		SELECT u.path, u.is_called_id, u.has_kind, b.is_somebody, u.is_great, coalesce(v.total, 0) >= 8 AS are_several,
-			n.referenced, n.name, v.total, v.relations, v.hits,
-			(SELECT array_agg(o.relation)
-			 FROM unnest(snowflake_migrate_internal.namesakes(relation_, n.name, n.referenced, known)) AS o (relation)
-			 WHERE n.referenced = ANY (v.relations) AND o.relation = ANY (v.relations)) AS others
-		FROM (
-				SELECT p.path, bool_or(p.is_called_id) AS is_called_id, bool_or(p.has_kind) AS has_kind,
-					min(p.member) AS member,
-					bool_or(999 < ANY (p.sample)) AS is_great
-				FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS p
-				GROUP BY p.path
-			) AS u
-			CROSS JOIN LATERAL (
-				SELECT coalesce(snowflake_migrate_internal.stem(u.member), u.member), right(u.path, 3) = '[*]'
-			) AS m (name, is_array)
-			CROSS JOIN LATERAL (SELECT m.name, CASE
-				WHEN u.is_called_id THEN snowflake_migrate_internal.named_by(relation_, m.name, true, known)
-				ELSE snowflake_migrate_internal.namesake(relation_, m.name, m.is_array, known) END
-			) AS n (name, referenced)
-			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.is_somebody(m.name, m.is_array)) AS b (is_somebody)
-			LEFT JOIN jsonb_to_recordset(matches)
-					AS v (no int, name name, path text, total bigint, relations regclass[], hits bigint[])
-				ON v.no = no_ AND v.name = name_ AND v.path = u.path
-		ORDER BY NOT u.is_called_id, u.path COLLATE "C"
+		WITH ids AS MATERIALIZED (
+			SELECT u.path, u.is_called_id, u.has_kind, b.is_somebody, u.is_great,
+				coalesce(v.total, 0) >= 8 AS are_several, n.referenced, n.name, v.total, v.relations, v.hits,
+				(SELECT array_agg(o.relation)
+				 FROM unnest(snowflake_migrate_internal.namesakes(relation_, n.name, n.referenced, known))
+					AS o (relation)
+				 WHERE n.referenced = ANY (v.relations) AND o.relation = ANY (v.relations)) AS others
+			FROM (
+					SELECT p.path, bool_or(p.is_called_id) AS is_called_id, bool_or(p.has_kind) AS has_kind,
+						min(p.member) AS member,
+						bool_or(999 < ANY (p.sample)) AS is_great
+					FROM snowflake_migrate_internal.undeclared_paths(run_, relation_, name_) AS p
+					GROUP BY p.path
+				) AS u
+				CROSS JOIN LATERAL (
+					SELECT coalesce(snowflake_migrate_internal.stem(u.member), u.member), right(u.path, 3) = '[*]'
+				) AS m (name, is_array)
+				CROSS JOIN LATERAL (SELECT m.name, CASE
+					WHEN u.is_called_id THEN snowflake_migrate_internal.named_by(relation_, m.name, true, known)
+					ELSE snowflake_migrate_internal.namesake(relation_, m.name, m.is_array, known) END
+				) AS n (name, referenced)
+				CROSS JOIN LATERAL (
+					SELECT snowflake_migrate_internal.is_somebody(m.name, m.is_array)) AS b (is_somebody)
+				LEFT JOIN jsonb_to_recordset(matches)
+						AS v (no int, name name, path text, total bigint, relations regclass[], hits bigint[])
+					ON v.no = no_ AND v.name = name_ AND v.path = u.path
+		)
+		/* Members that are called by numbers are any, and those that have other names are among them. */
+		SELECT i.*, EXISTS (
+				SELECT FROM ids AS a
+				WHERE a.path LIKE '%.*%' AND a.path <> i.path AND a.referenced = i.referenced
+					AND snowflake_migrate_internal.path_covers(a.path, i.path)
+					AND (a.path < i.path OR NOT snowflake_migrate_internal.path_covers(i.path, a.path)))
+				AS is_among_others
+		FROM ids AS i
+		ORDER BY NOT i.is_called_id, i.path COLLATE "C"
 	LOOP
+		CONTINUE WHEN found.is_among_others;
 		IF found.is_called_id AND found.referenced IS NOT NULL OR found.referenced = ANY (found.relations) THEN
 			is_asked := true;
 			RETURN NEXT ROW ('reference', relation_, name_,
