@@ -133,6 +133,10 @@ DROP TABLE lost_t.visits, lost_t.heroes, lost_a.visits, lost_a.heroes;
 CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 CREATE TABLE lost_t.folders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint REFERENCES lost_t.folders);
 CREATE TABLE lost_a.heroes AS SELECT g::bigint AS id, 'x' || g AS name FROM generate_series(1, 5) AS g;
+-- a dry run is on record under the number that it has from the beginning
+SELECT last_value AS last FROM snowflake_migrate_internal.run_number \gset
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{308}', accept_warnings => true, dry_run => true) \gset dry_
+SELECT :dry_run - :last AS numbers, state FROM snowflake_migrate.runs WHERE run = :dry_run;
 GRANT USAGE ON SCHEMA lost_t, lost_a TO regress_snowflake_forger;
 GRANT ALL ON ALL TABLES IN SCHEMA lost_t, lost_a TO regress_snowflake_forger;
 SELECT snowflake_migrate.grant_to('regress_snowflake_forger') \g /dev/null
@@ -140,6 +144,11 @@ REVOKE SET ON PARAMETER session_replication_role FROM regress_snowflake_forger;
 SET SESSION AUTHORIZATION regress_snowflake_forger;
 CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{308}', accept_warnings => true) \gset a_
 CALL snowflake_migrate.rollback(:a_run);
+RESET SESSION AUTHORIZATION;
+-- suggestions need the rights of the check, and say which
+DO $$ BEGIN EXECUTE format('REVOKE CREATE ON DATABASE %I FROM regress_snowflake_forger', current_database()); END $$;
+SET SESSION AUTHORIZATION regress_snowflake_forger;
+SELECT statement FROM snowflake_migrate.suggest('{lost_a}', 'lost_t');
 RESET SESSION AUTHORIZATION;
 TABLE lost_t.heroes;
 DROP TABLE lost_t.heroes, lost_t.folders, lost_a.heroes;

@@ -774,17 +774,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.finish(bigint)
 
 /* Puts on record what a dry run found, after it was rolled back. */
 CREATE FUNCTION snowflake_migrate_internal.record_dry_run(
+	run_ bigint,
 	sources_ name[],
 	targets_ name[],
 	nodes_ bigint[],
 	batch_size_ int,
 	started timestamptz,
-	report jsonb) RETURNS bigint
+	report jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
-DECLARE
-	run_ bigint := snowflake_migrate_internal.new_run();
 BEGIN
 	PERFORM snowflake_migrate_internal.write_run(
 		run_, snowflake_migrate_internal.grouped(sources_, targets_), targets_, nodes_,
@@ -794,10 +793,9 @@ BEGIN
 		SELECT run_, f.severity, f.source, f.relation, f.object, f.problem, f.count, f.example, f.advice,
 			f.is_question
 		FROM jsonb_populate_recordset(NULL::snowflake_migrate.report, report) AS f;
-	RETURN run_;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(name[], name[], bigint[], int, timestamptz, jsonb)
+COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(bigint, name[], name[], bigint[], int, timestamptz, jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: keeps the report of a dry run';
 
 /*
@@ -885,7 +883,7 @@ BEGIN
 	IF dry_run IS TRUE THEN
 		SELECT jsonb_agg(to_jsonb(f)) INTO report FROM snowflake_migrate.report AS f WHERE f.run = merge.run;
 		ROLLBACK;
-		run := snowflake_migrate_internal.record_dry_run(sources, targets, nodes, batch_size, started, report);
+		PERFORM snowflake_migrate_internal.record_dry_run(run, sources, targets, nodes, batch_size, started, report);
 	END IF;
 	PERFORM snowflake_migrate_internal.set_telling(false);
 	COMMIT;

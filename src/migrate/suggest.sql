@@ -657,6 +657,12 @@ AS $$
 DECLARE
 	run_ CONSTANT bigint := snowflake_migrate_internal.new_run_with_schema();
 BEGIN
+	IF to_regnamespace('snowflake_merge_' || run_) IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = format('permission denied for database "%s"', current_database()),
+			DETAIL = format('Role "%s" cannot create the schema in which it would look at the rows.', current_user),
+			HINT = format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user);
+	END IF;
 	PERFORM snowflake_migrate_internal.write_run(run_, schemas, targets,
 		snowflake_migrate_internal.unused_nodes(array_length(schemas, 1)), 'dry run', 1, clock_timestamp());
 	PERFORM snowflake_migrate_internal.plan(run_);
