@@ -256,7 +256,7 @@ my %setups = (
 				level int, gold bigint, created_at timestamptz) SERVER camelot});
 	},
 	# The guide's next run has the number 4.
-	next_run => sub { return database($main, 'game', q{SELECT setval('snowflake_migrate_internal.run_number', 2)}) },
+	next_run => sub { return database($main, 'game', q{SELECT setval('snowflake_migrate_internal.run_number', 3)}) },
 	declared => sub {
 		example($main, 'game', 'declare');
 		return [ $main, 'game' ];
