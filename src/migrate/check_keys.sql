@@ -148,12 +148,12 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adoption_call(regclass[], name[])
 	IS 'for snowflake_migrate.merge()''s own use: the call that adopts keys';
 
-/* Keys that can't hold the new ids, or are not given any; tables without a key. */
+/* Keys that can't hold the new ids, or are not given any, or are generated; tables without a key. */
 CREATE FUNCTION snowflake_migrate_internal.check_key_types(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
-	can_map boolean := true;
+	can_map boolean;
 	k record;
 	adopted CONSTANT record := snowflake_migrate_internal.keys_to_adopt(run_);
 	advice text;
@@ -177,25 +177,6 @@ BEGIN
 			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
 		FROM snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = ANY (t.key) AND a.attgenerated <> '';
-	can_map := can_map AND NOT FOUND;
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, t.relation::text, NULL,
-			'no column of the table is copied',
-			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
-		FROM snowflake_migrate_internal.source_tables(run_) AS s
-			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
-		WHERE t.kind = 'none' AND NOT EXISTS (
-			SELECT FROM snowflake_migrate_internal.columns_of(t.relation) AS c
-			WHERE c.attgenerated = '' AND c.attname <> ALL (t.ignored_columns)
-				AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[c.attname]));
-	can_map := can_map AND NOT FOUND;
-	/* The proof joins both sides of a row, and a row of a query has at most 1664 columns. */
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
-			format('has %s columns, and the proof compares no more than 800', c.columns),
-			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
-		FROM snowflake_migrate_internal.merged_tables(run_) AS t
-			CROSS JOIN LATERAL (
-				SELECT count(*) FROM snowflake_migrate_internal.columns_of(t.relation)) AS c (columns)
-		WHERE c.columns > 800;
 	can_map := can_map AND NOT FOUND;
 	FOR k IN SELECT u.* FROM snowflake_migrate_internal.unfit_keys(run_) AS u ORDER BY u.relation::text COLLATE "C" LOOP
 		can_map := can_map AND k.is_bigint;
@@ -279,6 +260,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_reference_types(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds references that cannot hold the new ids';
 
+/* Whether a source's key can become the target's: each of its columns has a cast. */
+CREATE FUNCTION snowflake_migrate_internal.can_cast_key(relation regclass, source_relation regclass, key name[])
+RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT NOT EXISTS (
+		SELECT FROM pg_attribute AS a
+			JOIN pg_attribute AS o ON o.attrelid = source_relation AND o.attname = a.attname
+		WHERE a.attrelid = relation AND a.attname = ANY (key)
+			AND snowflake_migrate_internal.cast(o.atttypid, o.atttypmod, a.atttypid, a.atttypmod) IS NULL)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.can_cast_key(regclass, regclass, name[])
+	IS 'for snowflake_migrate.merge()''s own use: whether a key of a source can become the target''s';
+
 /*
  * The tables of sources whose keys may repeat, as no index proves that they don't: in views and foreign tables there
  * is none. key_values: the key in the target's types; a key that can't be had in these is reported elsewhere.
@@ -315,11 +310,7 @@ AS $$
 						/* Texts that the source tells apart may be equal in the target. */
 						OR y.typcategory = 'S' AND b.atttypid <> a.atttypid
 						OR b.attcollation <> a.attcollation AND NOT l.collisdeterministic))
-		AND NOT EXISTS (
-			SELECT FROM pg_attribute AS a
-				JOIN pg_attribute AS o ON o.attrelid = s.source_relation AND o.attname = a.attname
-			WHERE a.attrelid = t.relation AND a.attname = ANY (t.key)
-				AND snowflake_migrate_internal.cast(o.atttypid, o.atttypmod, a.atttypid, a.atttypmod) IS NULL)
+		AND snowflake_migrate_internal.can_cast_key(t.relation, s.source_relation, t.key)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.unproved_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables of sources whose keys may repeat';
@@ -392,16 +383,48 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_changed_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds keys that policies would change';
 
+/* Tables of which a source has no column, or the target too many. */
+CREATE FUNCTION snowflake_migrate_internal.check_number_of_columns(run_ bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	can_map boolean;
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.source, t.relation::text, NULL,
+			'no column of the table is copied',
+			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
+		FROM snowflake_migrate_internal.source_tables(run_) AS s
+			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
+		WHERE t.kind = 'none' AND NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.columns_of(t.relation) AS c
+			WHERE c.attgenerated = '' AND c.attname <> ALL (t.ignored_columns)
+				AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[c.attname]));
+	can_map := NOT FOUND;
+	/* The proof joins both sides of a row, and a row of a query has at most 1664 columns. */
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, NULL,
+			format('has %s columns, and the proof compares no more than 800', c.columns),
+			advice => 'Leave the table out: ' || snowflake_migrate_internal.table_declaration(t.relation, 'ignore'))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			CROSS JOIN LATERAL (
+				SELECT count(*) FROM snowflake_migrate_internal.columns_of(t.relation)) AS c (columns)
+		WHERE c.columns > 800;
+	RETURN can_map AND NOT FOUND;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_number_of_columns(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds tables with no column, or too many';
+
 CREATE FUNCTION snowflake_migrate_internal.check_keys(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	key_types CONSTANT boolean := snowflake_migrate_internal.check_key_types(run_);
+	columns CONSTANT boolean := snowflake_migrate_internal.check_number_of_columns(run_);
 	reference_types CONSTANT boolean := snowflake_migrate_internal.check_reference_types(run_);
 	uniqueness CONSTANT boolean := snowflake_migrate_internal.check_duplicates(run_);
 	changes CONSTANT boolean := snowflake_migrate_internal.check_changed_keys(run_);
 BEGIN
-	RETURN key_types AND reference_types AND uniqueness AND changes;
+	RETURN key_types AND columns AND reference_types AND uniqueness AND changes;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_keys(bigint)

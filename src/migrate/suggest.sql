@@ -50,11 +50,7 @@ BEGIN
 		WHERE p.run = run_ AND p.kind <> 'none'
 			AND snowflake_migrate_internal.can_read(s.source_relation)
 			AND snowflake_migrate_internal.has_columns(s.source_relation, p.key)
-			AND NOT EXISTS (
-				SELECT FROM pg_attribute AS a
-					JOIN pg_attribute AS o ON o.attrelid = s.source_relation AND o.attname = a.attname
-				WHERE a.attrelid = p.relation AND a.attname = ANY (p.key)
-					AND snowflake_migrate_internal.cast(o.atttypid, o.atttypmod, a.atttypid, a.atttypmod) IS NULL)
+			AND snowflake_migrate_internal.can_cast_key(p.relation, s.source_relation, p.key)
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
 			INSERT INTO {map} ({no_column} source, {o#}, {n#}, action)
