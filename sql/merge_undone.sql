@@ -110,6 +110,24 @@ DELETE FROM snowflake_migrate.declared_policies WHERE relation::text ~ '^lost_t.
 DROP TABLE lost_t.heroes, lost_t.guilds, lost_t.ladder, lost_a.heroes, lost_a.guilds, lost_a.ladder, lost_b.heroes, lost_b.guilds, lost_b.ladder;
 DROP SCHEMA lost_c CASCADE;
 
+-- two merges that combine the same rows: the later one first; what a user has written since it is not lost with the earlier one
+CREATE TABLE lost_t.wallets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), email text UNIQUE, gold int, note text);
+INSERT INTO lost_t.wallets VALUES (1, 'x1', 5);
+CREATE TABLE lost_a.wallets AS SELECT g::bigint AS id, 'x' || g AS email, 10 * g AS gold FROM generate_series(1, 3) AS g;
+CREATE TABLE lost_b.wallets AS SELECT g::bigint AS id, 'x' || g AS email, g AS gold FROM generate_series(1, 3) AS g;
+SELECT snowflake_migrate.declare_policy('lost_t.wallets', 'wallets_email_key', 'keep_target', combine => '{"gold": "sum"}') \g /dev/null
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{309}', accept_warnings => true) \gset a_
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{310}', accept_warnings => true) \gset b_
+SELECT pg_temp.taken_back(:a_run, true);
+UPDATE lost_t.wallets SET note = 'of a user' WHERE email = 'x2';
+CALL snowflake_migrate.rollback(:b_run);
+SELECT email, gold, note FROM lost_t.wallets ORDER BY email;
+SELECT pg_temp.taken_back(:a_run);
+CALL snowflake_migrate.rollback(:a_run, force => true);
+SELECT email, gold, note FROM lost_t.wallets ORDER BY email;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'lost_t.wallets'::regclass;
+DROP TABLE lost_t.wallets, lost_a.wallets, lost_b.wallets;
+
 -- rows of a table without a key that were purged, or changed so that nothing tells them, are told of; those that are left go
 CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 CREATE TABLE lost_t.visits (hero_id bigint REFERENCES lost_t.heroes, at int);
@@ -129,20 +147,29 @@ CALL snowflake_migrate.rollback(:a_run, force => true);
 TABLE lost_t.visits;
 DROP TABLE lost_t.visits, lost_t.heroes, lost_a.visits, lost_a.heroes;
 
--- a role that can't keep triggers from firing takes back what it merged, also where a table that was not merged refers to itself
-CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+-- a role that can't keep triggers from firing takes back what it merged, also where a table that was not merged refers
+-- to itself, or has no key and can't be read; and twice into one table
+CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, gold int);
+CREATE TABLE lost_t.archive (t text);
 CREATE TABLE lost_t.folders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent_id bigint REFERENCES lost_t.folders);
-CREATE TABLE lost_a.heroes AS SELECT g::bigint AS id, 'x' || g AS name FROM generate_series(1, 5) AS g;
+CREATE TABLE lost_a.heroes AS SELECT g::bigint AS id, 'x' || g AS name, 1 AS gold FROM generate_series(1, 5) AS g;
+CREATE TABLE lost_b.heroes AS SELECT id, name, 2 AS gold FROM lost_a.heroes;
+SELECT snowflake_migrate.declare_policy('lost_t.heroes', 'heroes_name_key', 'keep_source', combine => '{"gold": "sum"}') \g /dev/null
 -- a dry run is on record under the number that it has from the beginning
 SELECT last_value AS last FROM snowflake_migrate_internal.run_number \gset
 CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{308}', accept_warnings => true, dry_run => true) \gset dry_
 SELECT :dry_run - :last AS numbers, state FROM snowflake_migrate.runs WHERE run = :dry_run;
-GRANT USAGE ON SCHEMA lost_t, lost_a TO regress_snowflake_forger;
-GRANT ALL ON ALL TABLES IN SCHEMA lost_t, lost_a TO regress_snowflake_forger;
+GRANT USAGE ON SCHEMA lost_t, lost_a, lost_b TO regress_snowflake_forger;
+GRANT ALL ON ALL TABLES IN SCHEMA lost_t, lost_a, lost_b TO regress_snowflake_forger;
+REVOKE ALL ON lost_t.archive FROM regress_snowflake_forger;
 SELECT snowflake_migrate.grant_to('regress_snowflake_forger') \g /dev/null
 REVOKE SET ON PARAMETER session_replication_role FROM regress_snowflake_forger;
 SET SESSION AUTHORIZATION regress_snowflake_forger;
 CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{308}', accept_warnings => true) \gset a_
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{311}', accept_warnings => true) \gset b_
+SELECT count(*), max(gold) FROM lost_t.heroes;
+CALL snowflake_migrate.rollback(:b_run);
+SELECT count(*), max(gold) FROM lost_t.heroes;
 CALL snowflake_migrate.rollback(:a_run);
 RESET SESSION AUTHORIZATION;
 -- suggestions need the rights of the check, and say which
@@ -151,7 +178,8 @@ SET SESSION AUTHORIZATION regress_snowflake_forger;
 SELECT statement FROM snowflake_migrate.suggest('{lost_a}', 'lost_t');
 RESET SESSION AUTHORIZATION;
 TABLE lost_t.heroes;
-DROP TABLE lost_t.heroes, lost_t.folders, lost_a.heroes;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'lost_t.heroes'::regclass;
+DROP TABLE lost_t.heroes, lost_t.folders, lost_t.archive, lost_a.heroes, lost_b.heroes;
 
 -- a later merge that has found its rows in the target, and not copied them
 CREATE TABLE lost_t.badges (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE);

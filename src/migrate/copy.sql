@@ -218,18 +218,42 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			INSERT INTO {unchanged}
 			SELECT {earlier}, {r.n#}
-			FROM ({rows}) AS r
-				JOIN {target} AS t ON ({t.@}) = ({r.n#})
-				JOIN {earlier_map} AS m ON m.action IN ('c', 'r') AND ({m.n#}) = ({r.n#})
+			FROM ({rows}) AS r JOIN {target} AS t ON ({t.@}) = ({r.n#})
 			WHERE {as_left}
+			FOR UPDATE OF t
 		$query$, names || jsonb_build_object('earlier', earlier.run,
-			'earlier_map', snowflake_migrate_internal.names(earlier.run, earlier.no) ->> 'map',
 			'as_left', snowflake_migrate_internal.as_left(earlier.run, earlier.no)));
 	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.keep_unchanged(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: keeps which rows are as an earlier merge has left them';
+
+/*
+ * Forgets it of rows that somebody has written since the run changed them, before it gives back what they had: the rest
+ * of what was written stays.  rows: as for keep_unchanged().
+ */
+CREATE FUNCTION snowflake_migrate_internal.forget_unchanged(run_ bigint, no_ int, rows text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('rows', rows);
+BEGIN
+	IF to_regclass(names ->> 'unchanged') IS NOT NULL THEN
+		EXECUTE snowflake_migrate_internal.fill($query$
+			WITH locked AS MATERIALIZED (
+				SELECT {r.n#}, {as_left} AS as_left
+				FROM ({rows}) AS r JOIN {target} AS t ON ({t.@}) = ({r.n#})
+				FOR UPDATE OF t
+			)
+			DELETE FROM {unchanged} AS u USING locked AS l WHERE ({u.n#}) = ({l.n#}) AND NOT l.as_left
+		$query$, names || jsonb_build_object('as_left', snowflake_migrate_internal.as_left(run_, no_)));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.forget_unchanged(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): forgets that rows are as an earlier merge has left them';
 
 /*
  * The names in queries that give the target's rows their new ranks, or (back) the former ones.  As ranks are unique,
@@ -304,15 +328,15 @@ SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	names jsonb;
+	touched text;
 BEGIN
 	IF to_regclass(coalesce(ranks, snowflake_migrate_internal.relation(run_, 'rank_' || no_))) IS NULL THEN
 		RETURN;
 	END IF;
 	names := snowflake_migrate_internal.rank_names(run_, no_, back, ranks);
-	IF NOT back THEN
-		PERFORM snowflake_migrate_internal.keep_unchanged(run_, no_, snowflake_migrate_internal.fill(
-			'SELECT {r.n#} FROM {rank} AS r', names));
-	END IF;
+	touched := snowflake_migrate_internal.fill('SELECT {r.n#} FROM {rank} AS r', names);
+	PERFORM snowflake_migrate_internal.keep_unchanged(run_, no_, touched) WHERE NOT back;
+	PERFORM snowflake_migrate_internal.forget_unchanged(run_, no_, touched) WHERE back;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		UPDATE {target} AS t
 		SET {"changed"} = {aside}
@@ -394,12 +418,13 @@ SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.target_change_names(run_, no_);
+	touched text;
 BEGIN
 	IF names IS NOT NULL THEN
-		IF NOT back THEN
-			PERFORM snowflake_migrate_internal.keep_unchanged(run_, no_, snowflake_migrate_internal.fill(
-				'SELECT {v."merge o#" AS n#} FROM {change} AS v WHERE v."merge source" = 0', names));
-		END IF;
+		touched := snowflake_migrate_internal.fill(
+			'SELECT {v."merge o#" AS n#} FROM {change} AS v WHERE v."merge source" = 0', names);
+		PERFORM snowflake_migrate_internal.keep_unchanged(run_, no_, touched) WHERE NOT back;
+		PERFORM snowflake_migrate_internal.forget_unchanged(run_, no_, touched) WHERE back;
 		EXECUTE snowflake_migrate_internal.fill($query$
 			UPDATE {target} AS t SET ({columns}) = ROW ({values})
 			FROM {change} AS v

@@ -305,7 +305,7 @@ AS $$
 	FROM made AS c
 	WHERE c.relowner <> c.nspowner OR c.relpersistence <> 'p' OR c.relhasrules OR c.relhastriggers
 		OR c.relrowsecurity OR c.relforcerowsecurity OR c.reloftype <> 0
-		OR NOT (c.relkind = 'r' AND c.relname ~ '^(map|change|rank|former|own|lost)_[0-9]+$'
+		OR NOT (c.relkind = 'r' AND c.relname ~ '^(map|change|rank|former|unchanged|own|lost)_[0-9]+$'
 				OR c.relkind = 'p' AND c.relname = 'map' OR c.relkind IN ('i', 'I'))
 	UNION ALL
 	/* Columns of maps, which others read; types of keys may be anybody's.  Rights on a column outlive its owner. */
@@ -404,7 +404,8 @@ BEGIN
 		/* What becomes of rows may be decided again, where the target is in use: these are rows, and no definitions. */
 		EXECUTE format('GRANT SELECT%s ON TABLE %s TO %I',
 					   CASE WHEN in_use THEN ', INSERT, UPDATE, DELETE'
-							WHEN t.relname ~ '^(former|unchanged)_' THEN ', INSERT' END,
+							WHEN t.relname LIKE 'former%' THEN ', INSERT'
+							WHEN t.relname LIKE 'unchanged%' THEN ', INSERT, DELETE' END,
 					   t.name, merger);
 	END LOOP;
 	/* ANALYZE would call functions of such types as a superuser. */

@@ -459,8 +459,25 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_needed(bigint)
 	IS 'for snowflake_migrate.rollback(): an error where rows that another merge replaced refer to those of a run';
 
 /*
- * Raises an error where a later merge has replaced rows that a run brought or replaced: the values that it would give
- * back are the run's.  Likewise where rows that the run brought stand for those of its sources, which it did not copy.
+ * A query for the rows of the target that a run is about, by their keys, n1 ..., and what it has done: the action of an
+ * entry m of its map for which a condition holds, or v, it changed values of the row.
+ */
+CREATE FUNCTION snowflake_migrate_internal.touched_rows(run_ bigint, no_ int, of_map text) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.fill(
+		'SELECT {m.n#}, m.action FROM {map} AS m WHERE m.action IN (''c'', ''r'', ''m'', ''k'') AND {of_map}'
+			|| CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'change_' || no_)
+				THEN ' UNION ALL SELECT {v."merge o#"}, ''v'' FROM {change} AS v WHERE v."merge source" = 0'
+				ELSE '' END,
+		snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.touched_rows(bigint, int, text)
+	IS 'for snowflake_migrate.rollback(): the rows that a run has brought, replaced, found or changed';
+
+/*
+ * Raises an error where a later merge has replaced or changed rows that a run has: the values that it would give back
+ * are the run's.  Likewise where rows that the run brought stand for those of its sources, which it did not copy.
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_replaced(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -472,9 +489,9 @@ DECLARE
 	n bigint;
 BEGIN
 	FOR both_have IN
-		SELECT p.no, p.relation, k.run AS later, k.no AS later_no
+		SELECT p.no, p.relation, p.of_map, k.run AS later, k.no AS later_no
 		FROM snowflake_migrate.runs AS r
-			JOIN snowflake_migrate_internal.plan_tables AS p USING (run)
+			CROSS JOIN LATERAL snowflake_migrate_internal.tables_left(run_) AS p
 			JOIN snowflake_migrate_internal.plan_tables AS k
 				ON k.relation = p.relation AND k.key = p.key AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
@@ -483,14 +500,15 @@ BEGIN
 			AND snowflake_migrate_internal.has_run_table(k.run, 'map_' || k.no)
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*) FROM {map} AS m JOIN {later_map} AS o ON ({o.n#}) = ({m.n#})
-			WHERE (m.action IN ('c', 'r') AND o.action = 'r' OR m.action = 'c' AND o.action IN ('m', 'k')) AND {left}
+			SELECT count(DISTINCT ({m.n#}))
+			FROM ({rows}) AS m JOIN ({later_rows}) AS o ON ({o.n#}) = ({m.n#})
+			WHERE m.action = 'c' AND o.action IN ('r', 'm', 'k') OR m.action IN ('r', 'v') AND o.action IN ('r', 'v')
 		$query$, snowflake_migrate_internal.names(run_, both_have.no) || jsonb_build_object(
-			'later_map', snowflake_migrate_internal.names(both_have.later, both_have.later_no) ->> 'map',
-			'left', snowflake_migrate_internal.left_of_map(run_, both_have.no))) INTO n;
+			'rows', snowflake_migrate_internal.touched_rows(run_, both_have.no, both_have.of_map),
+			'later_rows', snowflake_migrate_internal.touched_rows(both_have.later, both_have.later_no, 'true'))) INTO n;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-				MESSAGE = format('cannot roll back merge %s because merge %s has found or replaced rows of it',
+				MESSAGE = format('cannot roll back merge %s because merge %s has found or changed rows of it',
 								 run_, both_have.later),
 				DETAIL = format('Table %s: %s rows.', both_have.relation, n),
 				HINT = format('Take merge %s back first.', both_have.later);
