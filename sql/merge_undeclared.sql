@@ -449,3 +449,54 @@ FROM generate_series(1, 60) AS g;
 SELECT relation, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE object <> 'id' ORDER BY relation, object, problem;
 SELECT certainty, relation, object, reason FROM snowflake_migrate.suggest('{b}', 'net') WHERE step = 'reference' ORDER BY object, relation, reason;
 DROP SCHEMA b, net CASCADE;
+-- names that say more than they mean: a table's own, another system's id, a type of anything, slots; never sure, as is a kind whose class
+-- has a namesake in its module
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+DO $$
+DECLARE
+	s name;
+BEGIN
+	FOREACH s IN ARRAY '{b,net}'::name[] LOOP
+		PERFORM set_config('search_path', s || ', public', true);
+		CREATE TABLE items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_id bigint, parent_item_id bigint, note text);
+		CREATE TABLE users (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+		CREATE TABLE product_types (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+		CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+		CREATE TABLE shop_orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+		CREATE TABLE tickets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), type_id bigint, user_id bigint, discord_user_id bigint, slots jsonb, mail jsonb);
+		CREATE TABLE loot (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_id bigint, reward_type smallint);
+		CREATE TABLE drops (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_id bigint, is_user boolean);
+		CREATE TABLE comments (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), subject_type text, subject_id bigint);
+		CREATE TABLE logs (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), user_id text);
+		CREATE TABLE members (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), user_id bigint, order_id bigint);
+		CREATE TABLE unlocks (toon int, stage int, PRIMARY KEY (toon, stage));
+	END LOOP;
+END
+$$;
+INSERT INTO b.users SELECT g, 'user ' || g FROM generate_series(1, 60) AS g;
+INSERT INTO b.product_types SELECT g, 'type ' || g FROM generate_series(1, 60) AS g;
+INSERT INTO b.orders SELECT g, 'order ' || g FROM generate_series(1, 60) AS g;
+INSERT INTO b.shop_orders SELECT g, 'shop order ' || g FROM generate_series(1, 60) AS g;
+INSERT INTO b.items SELECT g, 1 + g * 7 % 60, nullif(g - 1, 0), 'x' FROM generate_series(1, 60) AS g;
+INSERT INTO b.tickets SELECT g, g, g, g, jsonb_build_object('items', jsonb_build_object(g::text, jsonb_build_object('name', 'x'))),
+	jsonb_build_array(jsonb_build_object('type', 'pet', 'item_id', g)) FROM generate_series(1, 60) AS g;
+INSERT INTO b.loot SELECT g, g, g % 2 FROM generate_series(1, 60) AS g;
+INSERT INTO b.drops SELECT g, g, g % 2 = 0 FROM generate_series(1, 60) AS g;
+INSERT INTO b.comments SELECT g, CASE g % 3 WHEN 0 THEN 'Shop::Order' WHEN 1 THEN E'App\\Models\\User' ELSE 'ProductType' END, g FROM generate_series(1, 60) AS g;
+INSERT INTO b.logs SELECT g, CASE WHEN g > 55 THEN 'system' ELSE g::text END FROM generate_series(1, 60) AS g;
+INSERT INTO b.members SELECT g, 61 - g, g FROM generate_series(1, 60) AS g;
+INSERT INTO net.members SELECT g, g, g FROM generate_series(1, 60) AS g;
+INSERT INTO b.unlocks SELECT g, g % 7 FROM generate_series(1, 60) AS g; INSERT INTO net.unlocks TABLE b.unlocks;
+SELECT certainty, relation, object, reason FROM snowflake_migrate.suggest('{b}', 'net') WHERE step IN ('table', 'reference') ORDER BY relation, object, reason;
+SELECT statement FROM snowflake_migrate.suggest('{b}', 'net') WHERE relation = 'net.comments' AND step = 'reference';
+DROP SCHEMA b, net CASCADE;
+-- more than ten kinds of ids in one column
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+SELECT format('CREATE TABLE %1$s.thing%2$s (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval()); INSERT INTO %1$s.thing%2$s SELECT generate_series(1, 12)', s, n)
+	FROM unnest('{b,net}'::text[]) AS s, generate_series(1, 12) AS n \gexec
+CREATE TABLE net.notices (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), subject_type text, subject_id bigint);
+CREATE TABLE b.notices AS SELECT g::bigint AS id, 'thing' || g AS subject_type, g::bigint AS subject_id FROM generate_series(1, 12) AS g;
+SELECT count(*) FROM snowflake_migrate.suggest('{b}', 'net') AS s, string_to_table(s.statement, E'\n') AS l WHERE s.relation = 'net.notices' AND l LIKE 'SELECT %declare_reference%';
+DROP SCHEMA b, net CASCADE;

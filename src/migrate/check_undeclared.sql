@@ -16,6 +16,27 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.word(text)
 	IS 'for snowflake_migrate.merge()''s own use: a name as it is compared with others';
 
+/* Whether a word is one for whatever there is: beside such an id, another column may say of which table it is. */
+CREATE FUNCTION snowflake_migrate_internal.may_be_any(word text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT word IN ('asset', 'content', 'element', 'entity', 'item', 'object', 'prize', 'record', 'resource', 'reward',
+					'source', 'subject', 'target', 'thing')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.may_be_any(text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for whatever there is';
+
+/* Whether a word is one for another row of the same table. */
+CREATE FUNCTION snowflake_migrate_internal.is_another(word text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT word ~ ('(^|_)(ancestor|blocked_by|clone|clone_of|copied_from|copy|copy_of|duplicate|duplicate_of'
+		'|merged_into|next|obsolete_by|obsoleted_by|original|parent|predecessor|previous|replaced_by|replaces|reply'
+		'|reply_to|root|source|successor|superseded_by|template)(_[a-z]+)?$')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_another(text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for another row of the same table';
+
 /* A name's word as it is, and in the singular. */
 CREATE FUNCTION snowflake_migrate_internal.singulars(word text) RETURNS SETOF text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -534,10 +555,12 @@ BEGIN
 						CASE WHEN e.key ~ '^[0-9]+$' THEN p.name
 							WHEN e.key ~* '^_?ids?$' AND p.name <> '' THEN p.name || '_id'
 							ELSE right(e.key, 100) END, e.value,
-						p.content ?| CASE WHEN e.key ~* '^_?ids?$' THEN ARRAY['type', 'kind', 'class', 'model']
-							ELSE ARRAY(SELECT regexp_replace(e.key, '_?ids?$', '', 'i') || k.ending
-									   FROM unnest(ARRAY['_type', 'Type', '_kind', 'Kind', '_class', '_model'])
-											AS k (ending)) END
+						p.content ?| (ARRAY(SELECT regexp_replace(e.key, '_?ids?$', '', 'i') || k.ending
+											FROM unnest(ARRAY['_type', 'Type', '_kind', 'Kind', '_class', '_model'])
+												AS k (ending))
+							|| CASE WHEN e.key ~* '^_?ids?$' OR snowflake_migrate_internal.may_be_any(
+									snowflake_migrate_internal.stem(snowflake_migrate_internal.word(e.key)))
+								THEN ARRAY['type', 'kind', 'class', 'model', 'entity', 'table', 'object'] END)
 					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
 					UNION ALL
 					SELECT '[*]', p.name, e.value, NULL
@@ -728,6 +751,8 @@ BEGIN
 				(found.referenced || coalesce(found.others, '{}'))::text[], NULL, found.path,
 				CASE WHEN found.is_called_id AND found.referenced = ANY (found.relations) AND found.others IS NULL
 						AND NOT found.has_kind
+						/* Names of members may be slots. */
+						AND (found.is_great OR found.path NOT LIKE '%.keyvalue().key')
 					THEN 'sure' ELSE 'likely' END,
 				NULL)::snowflake_migrate_internal.question;
 		ELSIF cardinality(found.relations) > 0
@@ -774,7 +799,7 @@ CREATE TYPE snowflake_migrate_internal.questioned_column AS (
 );
 
 /*
- * The kinds of ids that columns of a table hold in the sources, as the columns beside them name them: up to ten for
+ * The kinds of ids that columns of a table hold in the sources, as the columns beside them name them: up to 100 for
  * each, by its name.  One pass over each source's rows.
  */
 CREATE FUNCTION snowflake_migrate_internal.kinds(run_ bigint, relation_ regclass, names name[], kind_columns name[])
@@ -826,13 +851,13 @@ BEGIN
 					WHERE length(q.kind) <= 200
 				) AS p
 			) AS k
-			WHERE k.n <= 10
+			WHERE k.n <= 100
 		$query$, jsonb_build_object('source', source.relation, 'pairs', source.pairs)) INTO kinds USING kinds;
 	END LOOP;
 	RETURN (
 		SELECT jsonb_object_agg(k.name, k.kinds)
 		FROM (
-			SELECT d.name, jsonb_agg(d.kind ORDER BY d.kind) FILTER (WHERE d.n <= 10)
+			SELECT d.name, jsonb_agg(d.kind ORDER BY d.kind) FILTER (WHERE d.n <= 100)
 			FROM (
 				SELECT k ->> 0, k ->> 1, row_number() OVER (PARTITION BY k ->> 0 ORDER BY k ->> 1)
 				FROM jsonb_array_elements(kinds) AS k
@@ -862,28 +887,42 @@ DECLARE
 	referenced text[];
 	conditions text[];
 	are_alike boolean;
+	is_doubtful boolean;
 BEGIN
 	IF kinds = '{}' THEN
 		kinds := '{?}';
 	END IF;
-	/* The last word: Player of App\Models\Player. */
+	/*
+	 * The last word: Player of App\Models\Player; with the one before it, where that is no framework's, chat_message
+	 * of Chat::Message.
+	 */
 	SELECT array_agg(coalesce(r.referenced::text, '?') ORDER BY k.n),
 			array_agg(format('%I = %L', col.kind_column, k.kind) ORDER BY k.n),
-			bool_or(snowflake_migrate_internal.namesakes(col.relation, w.word, r.referenced, known) IS NOT NULL)
-		INTO referenced, conditions, are_alike
+			bool_or(snowflake_migrate_internal.namesakes(col.relation, w.word, r.referenced, known) IS NOT NULL
+					OR b.whole <> b.referenced),
+			/* Another table of that name may be its module's. */
+			bool_or(s.word IS NOT NULL AND b.whole IS NULL)
+		INTO referenced, conditions, are_alike, is_doubtful
 		FROM (
 				SELECT u.kind, row_number() OVER (ORDER BY u.kind COLLATE "C") FROM unnest(kinds) AS u (kind)
 			) AS k (kind, n)
 			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$'))) AS w (word)
+				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$')),
+					snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)(?:::|[\\\\./])\\w+\\W*$')))
+				AS w (word, before)
+			CROSS JOIN LATERAL (SELECT CASE
+				WHEN w.before !~ '^(apps?|domain|entit(y|ies)|main|models?)$' THEN w.before || '_' || w.word END)
+				AS s (word)
 			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.named(w.word, c.relnamespace, known, false)
-				FROM pg_class AS c WHERE c.oid = col.relation) AS r (referenced);
+				SELECT snowflake_migrate_internal.named(w.word, c.relnamespace, known, false),
+					snowflake_migrate_internal.named(s.word, c.relnamespace, known, false)
+				FROM pg_class AS c WHERE c.oid = col.relation) AS b (referenced, whole)
+			CROSS JOIN LATERAL (SELECT coalesce(b.whole, b.referenced)) AS r (referenced);
 	RETURN ROW ('kinds', col.relation, col.name,
 		format('looks like a reference to a table that column %I names', col.kind_column)
 			|| CASE WHEN are_alike THEN ', of several that are called alike' ELSE '' END, NULL,
 		referenced, conditions, NULL,
-		CASE WHEN is_table_itself THEN 'open' WHEN are_alike THEN 'likely' ELSE 'sure' END, NULL)
+		CASE WHEN is_table_itself THEN 'open' WHEN are_alike OR is_doubtful THEN 'likely' ELSE 'sure' END, NULL)
 		::snowflake_migrate_internal.question;
 END
 $$;
@@ -905,9 +944,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH kind AS (
 		SELECT snowflake_migrate_internal.is_somebody(likeliest.word, true) AS is_somebody,
-			likeliest.word ~ ('(^|_)(ancestor|blocked_by|clone|clone_of|copied_from|copy|copy_of|duplicate|duplicate_of'
-				'|merged_into|next|obsolete_by|obsoleted_by|original|parent|predecessor|previous|replaced_by|replaces'
-				'|reply|reply_to|root|source|successor|superseded_by|template)(_[a-z]+)?$') AS is_another,
+			snowflake_migrate_internal.is_another(likeliest.word) AS is_another,
 			(SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = own) AS own_word
 	),
 	ranked AS (
@@ -1047,22 +1084,37 @@ DECLARE
 		SELECT snowflake_migrate_internal.word(c.relname) FROM pg_class AS c WHERE c.oid = col.relation);
 	/*
 	 * What may say of which table the ids are, also by numbers: item_type, item_is_pet; and for what may be anything,
-	 * plain type.
+	 * plain type, reward_type, is_pet.
 	 */
 	kind_column CONSTANT name := coalesce(col.kind_column, (
 		SELECT min(c.attname)
 		FROM snowflake_migrate_internal.columns_of(col.relation) AS c
-			JOIN pg_type AS y ON y.oid = c.atttypid
+			JOIN pg_type AS y ON y.oid = snowflake_migrate_internal.without_domain(c.atttypid)
 			CROSS JOIN LATERAL snowflake_migrate_internal.word(c.attname) AS w (word)
-		WHERE is_stem AND CASE
+			CROSS JOIN LATERAL snowflake_migrate_internal.may_be_any(col.stem) AS m (is_any)
+		WHERE is_stem AND c.attname <> col.name AND CASE
 			WHEN y.typcategory = 'B' THEN starts_with(w.word, col.stem || '_is_')
-			WHEN y.typcategory NOT IN ('N', 'S', 'E') THEN false
-			WHEN w.word IN ('type', 'kind')
-				THEN col.stem IN ('asset', 'content', 'element', 'entity', 'item', 'object', 'prize', 'record',
-								  'resource', 'reward', 'source', 'subject', 'target', 'thing')
-			ELSE y.typcategory = 'N' AND w.word IN (col.stem || '_type', col.stem || '_kind') END));
+				OR m.is_any AND starts_with(w.word, 'is_') AND substr(w.word, 4) = ANY (known.words)
+			WHEN y.oid <> '"char"'::regtype AND y.typcategory NOT IN ('N', 'S', 'E') THEN false
+			WHEN m.is_any THEN w.word = col.stem
+				OR w.word ~ '(^|_)(type|kind|class|category|entity|object|model|module)$'
+			ELSE w.word IN (col.stem || '_type', col.stem || '_kind', col.stem || '_class',
+							col.stem || '_category') END));
 	namesakes CONSTANT regclass[] := snowflake_migrate_internal.namesakes(
 		col.relation, CASE WHEN is_stem THEN col.stem ELSE col.word END, referenced, known);
+	/*
+	 * A name that may well be of something else: its own table, of which an item's item_id need be none; an id that
+	 * others gave; type_id, where there are only product_types.
+	 */
+	is_doubtful CONSTANT boolean := referenced = col.relation AND NOT snowflake_migrate_internal.is_another(col.stem)
+		OR col.stem ~ ('^(apple|discord|epic|ext|external|facebook|foreign|google|imported|legacy|platform|psn|remote'
+			'|steam|stripe|twitch|twitter|upstream|vendor|wp|xbox)_')
+		OR col.stem IN ('category', 'class', 'group', 'kind', 'level', 'method', 'mode', 'role', 'stage', 'state',
+						'status', 'type', 'version')
+			AND NOT EXISTS (
+				SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
+				WHERE w.relation = referenced
+					AND (w.word = col.stem OR starts_with(w.word, split_part(own_word, '_', 1) || '_')));
 	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */
 	is_either CONSTANT boolean := col.stem = 'parent' AND referenced = col.relation AND EXISTS (
 		SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
@@ -1129,7 +1181,8 @@ BEGIN
 		CASE WHEN n IS NOT NULL THEN format('%s of %s values are keys of it', col.hits[n], col.total) END,
 		(referenced || coalesce(others, '{}'))::text[], NULL, NULL,
 		CASE WHEN is_odd OR is_short THEN 'open'
-			WHEN is_stem AND are_most AND NOT is_either AND others IS NULL AND kind_column IS NULL THEN 'sure'
+			WHEN is_stem AND are_most AND NOT is_either AND NOT is_doubtful AND others IS NULL AND kind_column IS NULL
+				THEN 'sure'
 			ELSE 'likely' END,
 		NULL)::snowflake_migrate_internal.question;
 END

@@ -80,8 +80,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.tells_creation(text)
 
 /*
  * How far the rows of the sources are the target's, by the values of some columns: rows of the sources and the target,
- * those that are in both, how many of these differ elsewhere, in which columns, and an example.  References and times
- * of creation are not compared.  Nothing of a table with many rows.
+ * those that are in both, how many of these differ elsewhere, in which columns, and an example; repeated: rows of a
+ * source whose values another has, too.  References and times of creation are not compared; is_compared: anything was.
+ * Nothing of a table with many rows.
  */
 CREATE FUNCTION snowflake_migrate_internal.alike(
 	run_ bigint,
@@ -93,7 +94,8 @@ CREATE FUNCTION snowflake_migrate_internal.alike(
 	OUT different bigint,
 	OUT repeated bigint,
 	OUT columns text,
-	OUT example text)
+	OUT example text,
+	OUT is_compared boolean)
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -101,7 +103,7 @@ DECLARE
 	names jsonb;
 	one record;
 BEGIN
-	rows := 0; same := 0; different := 0; repeated := 0;
+	rows := 0; same := 0; different := 0; repeated := 0; is_compared := true;
 	IF NOT snowflake_migrate_internal.can_read((SELECT t.relation FROM snowflake_migrate_internal.plan_tables AS t
 												WHERE t.run = run_ AND t.no = no_))
 		/* Values of other types could be compared by code of their owners. */
@@ -125,6 +127,7 @@ BEGIN
 				min(left(ROW ({values})::text, 100)) FILTER (WHERE t."merge is there") AS example
 			FROM {source} AS s LEFT JOIN (SELECT true AS "merge is there", t.* FROM {target} AS t) AS t ON {equal}
 		$query$, names) INTO one;
+		is_compared := is_compared AND names ->> 'differs' <> 'false';
 		rows := rows + one.rows;
 		same := same + one.same;
 		different := different + one.different;
@@ -226,7 +229,7 @@ DECLARE
 	key CONSTANT name[] := ARRAY(SELECT k.name FROM jsonb_array_elements_text(plan -> 'key')
 									WITH ORDINALITY AS k (name, n) ORDER BY k.n);
 	found CONSTANT record := snowflake_migrate_internal.alike(run_, (plan ->> 'no')::int, key);
-	is_equal CONSTANT boolean := found.same > 0 AND found.different = 0
+	is_equal CONSTANT boolean := found.same > 0 AND found.different = 0 AND found.is_compared
 		AND 10 * found.same >= 9 * least(found.rows, found.target_rows);
 	reason CONSTANT text := snowflake_migrate_internal.alike_reason(
 		found.rows, found.same, found.different, found.columns, found.example, key);
@@ -240,7 +243,7 @@ BEGIN
 			RETURN ROW (1, 'open', relation, key[1], 'nothing makes the key: ' || reason, answers[1], answers[2 :],
 						NULL, NULL, NULL)::snowflake_migrate_internal.suggestion;
 		END IF;
-	ELSIF plan ->> 'kind' = 'key' AND found.same > 0 AND found.different > 0 THEN
+	ELSIF plan ->> 'kind' = 'key' AND found.same > 0 AND (found.different > 0 OR NOT found.is_compared) THEN
 		RETURN ROW (1, 'open', relation, array_to_string(key, ', '), reason, same_id, ARRAY[
 				snowflake_migrate_internal.table_declaration(relation, 'ignore')] || ARRAY(
 					SELECT format('SELECT snowflake_migrate.declare_policy(%L, %L, %L);', relation, u.label, p.policy)
@@ -504,6 +507,8 @@ CREATE FUNCTION snowflake_migrate_internal.with_lost(
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	/* Another text means something by itself, and is nobody's id. */
+	is_number CONSTANT boolean := example ~ '^-?[0-9]+([.]0+)?$' IS NOT FALSE;
 	otherwise text[];
 BEGIN
 	IF coalesce(lost, 0) = 0 THEN
@@ -512,7 +517,8 @@ BEGIN
 	SELECT array_agg(snowflake_migrate_internal.reference_declaration(suggestion.relation, suggestion.object,
 			suggestion.referenced, suggestion.condition, suggestion.path, d.dangling) ORDER BY d.n)
 		INTO otherwise
-		FROM unnest('{"null",keep,skip}'::text[]) WITH ORDINALITY AS d (dangling, n)
+		FROM unnest(CASE WHEN is_number THEN '{"null",keep,skip}' ELSE '{keep,"null",skip}' END::text[])
+			WITH ORDINALITY AS d (dangling, n)
 		WHERE d.dangling <> 'null' OR can_be_null;
 	suggestion.reason := format('%s; %s of %s values are keys of no row, such as %s',
 								suggestion.reason, lost, total, example);
@@ -520,6 +526,8 @@ BEGIN
 	suggestion.alternatives := otherwise[2 :] || suggestion.alternatives;
 	IF 10 * lost > total OR NOT can_be_null THEN
 		suggestion.certainty := 'open';
+	ELSIF NOT is_number AND suggestion.certainty = 'sure' THEN
+		suggestion.certainty := 'likely';
 	END IF;
 	RETURN suggestion;
 END
@@ -610,7 +618,7 @@ BEGIN
 				s, counted.total, counted.lost, counted.can_be_null, counted.example);
 		END IF;
 		/* Of rows that are the same, the target's stay, and what the sources' refer to is lost. */
-		IF s.step = 1 AND s.certainty = 'sure' THEN
+		IF s.step = 1 AND s.certainty IN ('sure', 'likely') THEN
 			SELECT string_agg(DISTINCT quote_ident(f.name), ', ') INTO own
 				FROM snowflake_migrate_internal.plan_references AS f
 					JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
