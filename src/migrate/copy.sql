@@ -193,7 +193,7 @@ AS $$
 		JOIN snowflake_migrate_internal.plan_tables AS e ON e.relation = t.relation AND e.key = t.key AND e.run <> t.run
 		JOIN snowflake_migrate.runs AS r ON r.run = e.run
 	WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
-		AND r.state IN ('copying', 'verifying', 'done', 'rolling back')
+		AND snowflake_migrate_internal.can_be_taken_back(r.state)
 		AND snowflake_migrate_internal.has_run_table(e.run, 'map_' || e.no)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.earlier_runs(bigint, int)

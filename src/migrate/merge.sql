@@ -72,7 +72,7 @@ DECLARE
 BEGIN
 	SELECT r.* INTO other
 		FROM snowflake_migrate.runs AS r
-		WHERE r.run <> run_ AND r.targets && own AND r.state IN ('copying', 'verifying', 'rolling back')
+		WHERE r.run <> run_ AND r.targets && own AND snowflake_migrate_internal.is_unfinished(r.state)
 		LIMIT 1;
 	IF FOUND THEN
 		PERFORM snowflake_migrate_internal.refuse_in_use(other);
@@ -262,7 +262,7 @@ BEGIN
 		MESSAGE = format('merge %s into %s is %s', known.run, snowflake_migrate_internal.schemas_text(known.targets),
 						 known.state),
 		DETAIL = format('It was called with %s.', snowflake_migrate_internal.call_text(known)),
-		HINT = CASE WHEN known.state IN ('copying', 'verifying', 'rolling back')
+		HINT = CASE WHEN snowflake_migrate_internal.is_unfinished(known.state)
 			THEN 'Let it end, or take it back with snowflake_migrate.rollback().'
 			ELSE 'See snowflake_migrate.runs.' END;
 END
@@ -287,7 +287,7 @@ BEGIN
 		FROM snowflake_migrate.runs AS r
 		WHERE r.targets && targets_ AND r.state <> 'dry run'
 			AND CASE WHEN given IS NOT NULL THEN r.run = given
-				ELSE r.state IN ('copying', 'verifying', 'rolling back')
+				ELSE snowflake_migrate_internal.is_unfinished(r.state)
 					OR (r.schemas, r.targets, r.nodes, r.state) = (schemas_, targets_, nodes_, 'done') END
 		ORDER BY r.state = 'done'
 		LIMIT 1;

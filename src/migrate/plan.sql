@@ -95,6 +95,20 @@ CREATE TABLE snowflake_migrate.runs (
 );
 COMMENT ON TABLE snowflake_migrate.runs IS 'the merges into schemas of this database';
 
+/* Whether a run in this state may have rows in the target that it brought. */
+CREATE FUNCTION snowflake_migrate_internal.can_be_taken_back(state text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT state IN ('copying', 'verifying', 'done', 'rolling back') $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.can_be_taken_back(text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a run may have rows in the target';
+
+/* Whether a run in this state is to go on, by the same call. */
+CREATE FUNCTION snowflake_migrate_internal.is_unfinished(state text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT state IN ('copying', 'verifying', 'rolling back') $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_unfinished(text)
+	IS 'for snowflake_migrate.merge()''s own use: whether a run is to go on';
+
 CREATE TABLE snowflake_migrate.nodes (
 	node bigint PRIMARY KEY,			-- never to be used again
 	run bigint NOT NULL,

@@ -395,7 +395,7 @@ BEGIN
 	SELECT l.run INTO later
 		FROM snowflake_migrate.runs AS r
 			JOIN snowflake_migrate.runs AS l ON l.started_at > r.started_at AND l.targets && r.targets
-				AND l.state IN ('copying', 'verifying', 'done', 'rolling back')
+				AND snowflake_migrate_internal.can_be_taken_back(l.state)
 				/* Nobody else may use the maps of a run that the current role takes back. */
 				AND snowflake_migrate_internal.is_trusted(l.merged_by)
 			CROSS JOIN LATERAL snowflake_migrate_internal.schemas_of(r.schemas, r.targets) AS s
@@ -436,7 +436,7 @@ BEGIN
 			) AS f
 			JOIN snowflake_migrate_internal.plan_tables AS k ON k.relation = f.child AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
-		WHERE o.state IN ('copying', 'verifying', 'done', 'rolling back')
+		WHERE snowflake_migrate_internal.can_be_taken_back(o.state)
 			AND snowflake_migrate_internal.has_run_table(k.run, 'map_' || k.no)
 			/* Else, it will be refused to bring them back. */
 			AND snowflake_migrate_internal.has_run_table(k.run, 'former_' || k.no)
@@ -496,7 +496,7 @@ BEGIN
 				ON k.relation = p.relation AND k.key = p.key AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
 		WHERE r.run = run_ AND p.kind <> 'none' AND o.started_at > r.started_at
-			AND o.state IN ('copying', 'verifying', 'done', 'rolling back')
+			AND snowflake_migrate_internal.can_be_taken_back(o.state)
 			AND snowflake_migrate_internal.has_run_table(k.run, 'map_' || k.no)
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$

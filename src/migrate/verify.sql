@@ -598,7 +598,7 @@ BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	followed := EXISTS (SELECT FROM snowflake_migrate.runs AS r
 						WHERE r.targets && run_row.targets AND r.started_at > run_row.started_at
-							AND r.state IN ('copying', 'verifying', 'done', 'rolling back'));
+							AND snowflake_migrate_internal.can_be_taken_back(r.state));
 	SELECT v.* INTO counts FROM snowflake_migrate_internal.verify_counts(names, complete) AS v;
 	IF run_row.target_in_use THEN
 		RETURN QUERY SELECT 'rows are in the target that the merge wrote, and its map does not have', v.count, v.example
