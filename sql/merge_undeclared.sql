@@ -464,7 +464,7 @@ BEGIN
 		CREATE TABLE product_types (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 		CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 		CREATE TABLE shop_orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
-		CREATE TABLE tickets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), type_id bigint, user_id bigint, discord_user_id bigint, slots jsonb, mail jsonb);
+		CREATE TABLE tickets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), type_id bigint, user_id bigint, discord_user_id bigint, slots jsonb, mail jsonb, doc jsonb, years jsonb);
 		CREATE TABLE loot (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_id bigint, reward_type smallint);
 		CREATE TABLE drops (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), item_id bigint, is_user boolean);
 		CREATE TABLE comments (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), subject_type text, subject_id bigint);
@@ -480,17 +480,24 @@ INSERT INTO b.orders SELECT g, 'order ' || g FROM generate_series(1, 60) AS g;
 INSERT INTO b.shop_orders SELECT g, 'shop order ' || g FROM generate_series(1, 60) AS g;
 INSERT INTO b.items SELECT g, 1 + g * 7 % 60, nullif(g - 1, 0), 'x' FROM generate_series(1, 60) AS g;
 INSERT INTO b.tickets SELECT g, g, g, g, jsonb_build_object('items', jsonb_build_object(g::text, jsonb_build_object('name', 'x'))),
-	jsonb_build_array(jsonb_build_object('type', 'pet', 'item_id', g)) FROM generate_series(1, 60) AS g;
+	jsonb_build_array(jsonb_build_object('type', 'pet', 'item_id', g)), jsonb_build_object('type_id', g, 'legacy_user_id', g,
+		'a', jsonb_build_object('item_type', 'pet', 'item', jsonb_build_object('id', g)),
+		'b', jsonb_build_object('type', 'pet', 'items', jsonb_build_array(jsonb_build_object('id', g)))),
+	jsonb_build_object((2000 + g)::text, jsonb_build_object('item', 900000 + g), 'main', jsonb_build_object('item', g)) FROM generate_series(1, 60) AS g;
 INSERT INTO b.loot SELECT g, g, g % 2 FROM generate_series(1, 60) AS g;
 INSERT INTO b.drops SELECT g, g, g % 2 = 0 FROM generate_series(1, 60) AS g;
-INSERT INTO b.comments SELECT g, CASE g % 3 WHEN 0 THEN 'Shop::Order' WHEN 1 THEN E'App\\Models\\User' ELSE 'ProductType' END, g FROM generate_series(1, 60) AS g;
-INSERT INTO b.logs SELECT g, CASE WHEN g > 55 THEN 'system' ELSE g::text END FROM generate_series(1, 60) AS g;
+INSERT INTO b.comments SELECT g, CASE g % 4 WHEN 3 THEN E'Modules\\Shop\\Entities\\Order' WHEN 0 THEN 'Shop::Order' WHEN 1 THEN E'App\\Models\\User' ELSE 'ProductType' END, g FROM generate_series(1, 60) AS g;
+INSERT INTO b.logs SELECT g, CASE WHEN g > 55 THEN 'system' WHEN g = 50 THEN '4711' ELSE g::text END FROM generate_series(1, 60) AS g;
 INSERT INTO b.members SELECT g, 61 - g, g FROM generate_series(1, 60) AS g;
 INSERT INTO net.members SELECT g, g, g FROM generate_series(1, 60) AS g;
 INSERT INTO b.unlocks SELECT g, g % 7 FROM generate_series(1, 60) AS g; INSERT INTO net.unlocks TABLE b.unlocks;
 SELECT certainty, relation, object, reason FROM snowflake_migrate.suggest('{b}', 'net') WHERE step IN ('table', 'reference') ORDER BY relation, object, reason;
 SELECT statement FROM snowflake_migrate.suggest('{b}', 'net') WHERE relation = 'net.comments' AND step = 'reference';
-DROP SCHEMA b, net CASCADE;
+-- an older source without the column that says of which table
+CREATE SCHEMA old;
+CREATE TABLE old.comments AS SELECT g::bigint AS id, g::bigint AS subject_id FROM generate_series(1, 60) AS g;
+SELECT certainty, object, reason FROM snowflake_migrate.suggest('{b,old}', 'net') WHERE relation = 'net.comments' AND step = 'reference';
+DROP SCHEMA b, net, old CASCADE;
 -- more than ten kinds of ids in one column
 CREATE SCHEMA b;
 CREATE SCHEMA net;

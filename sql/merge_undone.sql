@@ -128,6 +128,21 @@ SELECT email, gold, note FROM lost_t.wallets ORDER BY email;
 DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'lost_t.wallets'::regclass;
 DROP TABLE lost_t.wallets, lost_a.wallets, lost_b.wallets;
 
+-- two merges that rank the same rows: the later one first
+CREATE TABLE lost_t.ladder (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), place int UNIQUE, points int);
+INSERT INTO lost_t.ladder VALUES (1, 1, 100), (2, 2, 90);
+CREATE TABLE lost_a.ladder AS SELECT g::bigint AS id, g AS place, 100 + g AS points FROM generate_series(1, 2) AS g;
+CREATE TABLE lost_b.ladder AS SELECT g::bigint AS id, g AS place, 200 + g AS points FROM generate_series(1, 2) AS g;
+SELECT snowflake_migrate.declare_policy('lost_t.ladder', 'ladder_place_key', 'rerank', 'points DESC') \g /dev/null
+CALL snowflake_migrate.merge('{lost_a}', 'lost_t', '{312}') \gset a_
+CALL snowflake_migrate.merge('{lost_b}', 'lost_t', '{313}') \gset b_
+SELECT pg_temp.taken_back(:a_run, true);
+CALL snowflake_migrate.rollback(:b_run);
+CALL snowflake_migrate.rollback(:a_run);
+TABLE lost_t.ladder;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'lost_t.ladder'::regclass;
+DROP TABLE lost_t.ladder, lost_a.ladder, lost_b.ladder;
+
 -- rows of a table without a key that were purged, or changed so that nothing tells them, are told of; those that are left go
 CREATE TABLE lost_t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 CREATE TABLE lost_t.visits (hero_id bigint REFERENCES lost_t.heroes, at int);

@@ -545,7 +545,7 @@ BEGIN
 		part (path, name, content, has_kind, depth) AS (
 			SELECT '$', '', d.content, false, 0 FROM document AS d
 			UNION ALL
-			SELECT p.path || n.step, n.name, n.content, coalesce(n.has_kind, p.has_kind), p.depth + 1
+			SELECT p.path || n.step, n.name, n.content, coalesce(n.has_kind, false) OR p.has_kind, p.depth + 1
 			FROM part AS p,
 				LATERAL (
 					SELECT CASE WHEN e.key ~ '^[0-9]+$' THEN '.*'
@@ -558,8 +558,8 @@ BEGIN
 						p.content ?| (ARRAY(SELECT regexp_replace(e.key, '_?ids?$', '', 'i') || k.ending
 											FROM unnest(ARRAY['_type', 'Type', '_kind', 'Kind', '_class', '_model'])
 												AS k (ending))
-							|| CASE WHEN e.key ~* '^_?ids?$' OR snowflake_migrate_internal.may_be_any(
-									snowflake_migrate_internal.stem(snowflake_migrate_internal.word(e.key)))
+							|| CASE WHEN e.key ~* '^_?ids?$' OR snowflake_migrate_internal.may_be_any(regexp_replace(
+									snowflake_migrate_internal.word(e.key), '(_?ids?|s)$', ''))
 								THEN ARRAY['type', 'kind', 'class', 'model', 'entity', 'table', 'object'] END)
 					FROM jsonb_each(CASE jsonb_typeof(p.content) WHEN 'object' THEN p.content ELSE '{}' END) AS e
 					UNION ALL
@@ -682,6 +682,34 @@ COMMENT ON FUNCTION snowflake_migrate_internal.undeclared_paths(bigint, regclass
 	IS 'for snowflake_migrate.merge()''s own use: where documents seem to hold ids, and nobody said so';
 
 /*
+ * Whether a name may well be of something else than the table that is called so: its own one, of which an item's
+ * item_id need be none; an id that others gave; type_id, where there are only product_types.
+ */
+CREATE FUNCTION snowflake_migrate_internal.is_doubtful(
+	own regclass,
+	stem text,
+	referenced regclass,
+	known snowflake_migrate_internal.vocabulary) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT referenced = own AND NOT snowflake_migrate_internal.is_another(stem)
+		OR stem ~ ('^(apple|discord|epic|ext|external|facebook|foreign|google|imported|legacy|platform|psn|remote'
+			'|steam|stripe|twitch|twitter|upstream|vendor|wp|xbox)_')
+		OR stem IN ('category', 'class', 'group', 'kind', 'level', 'method', 'mode', 'role', 'stage', 'state',
+					'status', 'type', 'version')
+			AND NOT EXISTS (
+				SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
+					CROSS JOIN pg_class AS c
+					CROSS JOIN LATERAL snowflake_migrate_internal.word(c.relname) AS n (word)
+					CROSS JOIN LATERAL snowflake_migrate_internal.singulars(n.word) AS o (word)
+				WHERE w.relation = referenced AND c.oid = own
+					AND (w.word = stem OR starts_with(w.word, split_part(o.word, '_', 1) || '_')))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_doubtful(
+	regclass, text, regclass, snowflake_migrate_internal.vocabulary)
+	IS 'for snowflake_migrate.merge()''s own use: whether a name may well be of something else';
+
+/*
  * What is to be asked of a column of documents: each path whose member is called like a table, or has values that are
  * keys of one (matches: what value_matches() found); or else the first that looks like one to ids.  Where no name
  * says so, small numbers may be anything, and so may few.
@@ -733,6 +761,8 @@ BEGIN
 		SELECT i.*, EXISTS (
 				SELECT FROM ids AS a
 				WHERE a.path LIKE '%.*%' AND a.path <> i.path AND a.referenced = i.referenced
+					AND (a.is_called_id OR a.referenced = ANY (a.relations))
+					AND i.has_kind IS NOT DISTINCT FROM a.has_kind
 					AND snowflake_migrate_internal.path_covers(a.path, i.path)
 					AND (a.path < i.path OR NOT snowflake_migrate_internal.path_covers(i.path, a.path)))
 				AS is_among_others
@@ -751,6 +781,7 @@ BEGIN
 				(found.referenced || coalesce(found.others, '{}'))::text[], NULL, found.path,
 				CASE WHEN found.is_called_id AND found.referenced = ANY (found.relations) AND found.others IS NULL
 						AND NOT found.has_kind
+						AND NOT snowflake_migrate_internal.is_doubtful(relation_, found.name, found.referenced, known)
 						/* Names of members may be slots. */
 						AND (found.is_great OR found.path NOT LIKE '%.keyvalue().key')
 					THEN 'sure' ELSE 'likely' END,
@@ -908,11 +939,15 @@ BEGIN
 			) AS k (kind, n)
 			CROSS JOIN LATERAL (
 				SELECT snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)\\W*$')),
-					snowflake_migrate_internal.word(substring(k.kind FROM E'(\\w+)(?:::|[\\\\./])\\w+\\W*$')))
-				AS w (word, before)
-			CROSS JOIN LATERAL (SELECT CASE
-				WHEN w.before !~ '^(apps?|domain|entit(y|ies)|main|models?)$' THEN w.before || '_' || w.word END)
-				AS s (word)
+					ARRAY(
+						SELECT snowflake_migrate_internal.word(p.word)
+						FROM regexp_split_to_table(k.kind, E'::|[\\\\./]') WITH ORDINALITY AS p (word, n)
+						ORDER BY p.n DESC OFFSET 1)) AS w (word, before)
+			/* That of the module: frameworks' own words are passed over. */
+			CROSS JOIN LATERAL (
+				SELECT (SELECT b.word FROM unnest(w.before) WITH ORDINALITY AS b (word, n)
+						WHERE b.word !~ '^(apps?|com|domain|entit(y|ies)|main|models?|modules?|org|public|src)?$'
+						ORDER BY b.n LIMIT 1) || '_' || w.word) AS s (word)
 			CROSS JOIN LATERAL (
 				SELECT snowflake_migrate_internal.named(w.word, c.relnamespace, known, false),
 					snowflake_migrate_internal.named(s.word, c.relnamespace, known, false)
@@ -1102,19 +1137,7 @@ DECLARE
 							col.stem || '_category') END));
 	namesakes CONSTANT regclass[] := snowflake_migrate_internal.namesakes(
 		col.relation, CASE WHEN is_stem THEN col.stem ELSE col.word END, referenced, known);
-	/*
-	 * A name that may well be of something else: its own table, of which an item's item_id need be none; an id that
-	 * others gave; type_id, where there are only product_types.
-	 */
-	is_doubtful CONSTANT boolean := referenced = col.relation AND NOT snowflake_migrate_internal.is_another(col.stem)
-		OR col.stem ~ ('^(apple|discord|epic|ext|external|facebook|foreign|google|imported|legacy|platform|psn|remote'
-			'|steam|stripe|twitch|twitter|upstream|vendor|wp|xbox)_')
-		OR col.stem IN ('category', 'class', 'group', 'kind', 'level', 'method', 'mode', 'role', 'stage', 'state',
-						'status', 'type', 'version')
-			AND NOT EXISTS (
-				SELECT FROM unnest(known.words, known.relations) AS w (word, relation)
-				WHERE w.relation = referenced
-					AND (w.word = col.stem OR starts_with(w.word, split_part(own_word, '_', 1) || '_')));
+	is_doubtful CONSTANT boolean := snowflake_migrate_internal.is_doubtful(col.relation, col.stem, referenced, known);
 	/* A parent may as well be a row of the table that its own is called after: sales_order of sales_order_address. */
 	is_either CONSTANT boolean := col.stem = 'parent' AND referenced = col.relation AND EXISTS (
 		SELECT FROM unnest(known.words, known.relations) AS w (word, relation)

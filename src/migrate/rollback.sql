@@ -469,7 +469,9 @@ AS $$
 		'SELECT {m.n#}, m.action FROM {map} AS m WHERE m.action IN (''c'', ''r'', ''m'', ''k'') AND {of_map}'
 			|| CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'change_' || no_)
 				THEN ' UNION ALL SELECT {v."merge o#"}, ''v'' FROM {change} AS v WHERE v."merge source" = 0'
-				ELSE '' END,
+				ELSE '' END
+			|| CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'rank_' || no_)
+				THEN ' UNION ALL SELECT {r.n#}, ''v'' FROM {rank} AS r' ELSE '' END,
 		snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.touched_rows(bigint, int, text)
@@ -502,7 +504,8 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(DISTINCT ({m.n#}))
 			FROM ({rows}) AS m JOIN ({later_rows}) AS o ON ({o.n#}) = ({m.n#})
-			WHERE m.action = 'c' AND o.action IN ('r', 'm', 'k') OR m.action IN ('r', 'v') AND o.action IN ('r', 'v')
+			WHERE m.action IN ('c', 'r') AND o.action IN ('r', 'm', 'k')
+				OR m.action IN ('r', 'v') AND o.action IN ('r', 'v')
 		$query$, snowflake_migrate_internal.names(run_, both_have.no) || jsonb_build_object(
 			'rows', snowflake_migrate_internal.touched_rows(run_, both_have.no, both_have.of_map),
 			'later_rows', snowflake_migrate_internal.touched_rows(both_have.later, both_have.later_no, 'true'))) INTO n;

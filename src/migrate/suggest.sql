@@ -484,12 +484,19 @@ BEGIN
 		condition := names ->> 'condition';
 		path := names ->> 'path';
 		can_be_null := names -> 'not_null' = 'false';
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), count(*) FILTER (WHERE {is_lost}), min(concat({lost_value})) FILTER (WHERE {is_lost})
-			FROM {referring}
-		$query$, names || jsonb_build_object('is_lost', snowflake_migrate_internal.dangles(names),
-			'referring', snowflake_migrate_internal.referring_rows(names))) INTO total, lost, example;
-		PERFORM snowflake_migrate_internal.check_form(names);
+		BEGIN
+			/* Texts that are no numbers come first. */
+			EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT count(*), count(*) FILTER (WHERE {is_lost}),
+					max(concat({lost_value}) COLLATE "C") FILTER (WHERE {is_lost})
+				FROM {referring}
+			$query$, names || jsonb_build_object('is_lost', snowflake_migrate_internal.dangles(names),
+				'referring', snowflake_migrate_internal.referring_rows(names))) INTO total, lost, example;
+			PERFORM snowflake_migrate_internal.check_form(names);
+		/* A condition may name a column that this source lacks; the check says so. */
+		EXCEPTION WHEN undefined_column OR data_exception THEN
+			total := NULL; lost := NULL; example := NULL;
+		END;
 		RETURN NEXT;
 	END LOOP;
 END
@@ -608,7 +615,7 @@ BEGIN
 	FOREACH s IN ARRAY suggestions LOOP
 		IF s.step = 2 THEN
 			SELECT sum(c.total)::bigint AS total, sum(c.lost)::bigint AS lost, bool_and(c.can_be_null) AS can_be_null,
-					min(c.example) AS example
+					max(c.example COLLATE "C") AS example
 				INTO counted
 				FROM jsonb_to_recordset(counts) AS c (relation regclass, name name, condition text, path text,
 					can_be_null boolean, total bigint, lost bigint, example text)
