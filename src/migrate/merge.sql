@@ -890,8 +890,9 @@ BEGIN
 	IF NOT proved THEN
 		RAISE EXCEPTION USING ERRCODE = 'data_exception',
 			MESSAGE = pg_catalog.format('merge %s does not pass its verification', run),
-			HINT = 'See snowflake_migrate.report. Put right what it says and call snowflake_migrate.merge() again, '
-				'or take the merge back with snowflake_migrate.rollback().';
+			HINT = CASE WHEN dry_run IS TRUE THEN 'See snowflake_migrate.report, and put right what it says.'
+				ELSE 'See snowflake_migrate.report. Put right what it says and call snowflake_migrate.merge() again, '
+					'or take the merge back with snowflake_migrate.rollback().' END;
 	END IF;
 END
 $$;
