@@ -153,6 +153,22 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_run_table(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: whether a run has a table that can be read';
 
+/* The other runs that have a table of a run, with the same key, and which of theirs it is. */
+CREATE FUNCTION snowflake_migrate_internal.other_runs(
+	run_ bigint,
+	no_ int,
+	OUT run bigint,
+	OUT no int) RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT o.run, o.no
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate_internal.plan_tables AS o ON o.relation = t.relation AND o.key = t.key AND o.run <> t.run
+	WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.other_runs(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: the other runs that have a table of a run';
+
 /*
  * A condition on rows t of one table that a run brought or changed: it wrote them last, or a later merge, which is
  * taken back, had changed them, and gave them back as they were.
@@ -169,13 +185,10 @@ AS $$
 				'xids', (SELECT array_agg(x::xid)::text
 						 FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.taken_back_by) AS x
 						 WHERE s.run = l.run AND s.no = l.no))), ''), '') || ')'
-	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN snowflake_migrate_internal.plan_tables AS l
-			ON l.relation = t.relation AND l.key = t.key AND l.run <> t.run
-			AND snowflake_migrate_internal.has_run_table(l.run, 'unchanged_' || l.no)
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
-						WHERE s.run = l.run AND s.no = l.no AND s.taken_back_by <> '{}')
-	WHERE t.run = run_ AND t.no = no_
+	FROM snowflake_migrate_internal.other_runs(run_, no_) AS l
+	WHERE snowflake_migrate_internal.has_run_table(l.run, 'unchanged_' || l.no)
+		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+					WHERE s.run = l.run AND s.no = l.no AND s.taken_back_by <> '{}')
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.as_left(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: whether rows are as a run has left them';
@@ -189,11 +202,9 @@ CREATE FUNCTION snowflake_migrate_internal.earlier_runs(
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT e.run, e.no
-	FROM snowflake_migrate_internal.plan_tables AS t
-		JOIN snowflake_migrate_internal.plan_tables AS e ON e.relation = t.relation AND e.key = t.key AND e.run <> t.run
-		JOIN snowflake_migrate.runs AS r ON r.run = e.run
-	WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
-		AND snowflake_migrate_internal.can_be_taken_back(r.state)
+	FROM snowflake_migrate_internal.other_runs(run_, no_) AS e
+		JOIN snowflake_migrate.runs AS r USING (run)
+	WHERE snowflake_migrate_internal.can_be_taken_back(r.state)
 		AND snowflake_migrate_internal.has_run_table(e.run, 'map_' || e.no)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.earlier_runs(bigint, int)

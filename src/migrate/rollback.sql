@@ -494,10 +494,9 @@ BEGIN
 		SELECT p.no, p.relation, p.of_map, k.run AS later, k.no AS later_no
 		FROM snowflake_migrate.runs AS r
 			CROSS JOIN LATERAL snowflake_migrate_internal.tables_left(run_) AS p
-			JOIN snowflake_migrate_internal.plan_tables AS k
-				ON k.relation = p.relation AND k.key = p.key AND k.run <> run_
+			CROSS JOIN LATERAL snowflake_migrate_internal.other_runs(run_, p.no) AS k
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
-		WHERE r.run = run_ AND p.kind <> 'none' AND o.started_at > r.started_at
+		WHERE r.run = run_ AND o.started_at > r.started_at
 			AND snowflake_migrate_internal.can_be_taken_back(o.state)
 			AND snowflake_migrate_internal.has_run_table(k.run, 'map_' || k.no)
 	LOOP
