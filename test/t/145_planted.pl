@@ -181,7 +181,7 @@ is($unpinned, join("\n", qw(snowflake_migrate.adopt_fill snowflake_migrate.adopt
 	snowflake_migrate_internal.rollback_start snowflake_migrate_internal.session_settings snowflake_migrate_internal.start
 	snowflake_migrate_internal.take_settings snowflake_migrate_internal.work snowflake_migrate_internal.work_together)), 'functions without a fixed path');
 is($server->safe_psql('mine', "SET search_path = pg_catalog;
-	SELECT f.oid::regproc $text_bodies AND f.prosrc ~ '\\mpublic\\M|\\msnowflake_(nextval|layout|stat|node|timestamp|encode|min_id|max_id)\\M *\\('
+	SELECT f.oid::regproc $text_bodies AND f.prosrc ~ '(\\m|\")public\"? *[.]|''public''|\\msnowflake_(nextval|layout|stat|node|timestamp|encode|min_id|max_id)\\M *\\('
 		AND f.prosrc !~ 'MESSAGE|HINT' ORDER BY 1"), '', 'bodies name nothing in the schema of snowflake');
 # A body that was parsed is dumped by pg_upgrade as it was understood: SELECT * of a catalog as the columns that it has in this version,
 # which the next one need not have.
