@@ -197,6 +197,7 @@ CREATE TABLE a.items (id int PRIMARY KEY, kind text, holder int, player int GENE
 INSERT INTO t.players VALUES (2, 'stranger'); INSERT INTO a.players VALUES (11, 'x'), (2, 'y'); INSERT INTO a.items VALUES (1, 'player', 2), (2, 'system', 0);
 SELECT * FROM errors();
 SELECT snowflake_migrate.declare_reference('t.items', 'holder', 't.players', 'kind = ''player''');
+SELECT snowflake_migrate.declare_no_reference('t.items', 'holder') \g /dev/null
 CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT i.kind, p.name FROM t.items AS i LEFT JOIN t.players AS p ON p.id = i.player ORDER BY 1;
 

@@ -87,6 +87,9 @@ SELECT snowflake_migrate.suggest('{nowhere}', 'It''s');
 SELECT snowflake_migrate.suggest(NULL, 'It''s');
 -- rights as for the check: a table that may not be read says nothing
 CREATE ROLE suggester;
+SET ROLE suggester;
+SELECT snowflake_migrate.suggest('{From}', 'It''s');
+RESET ROLE;
 SELECT snowflake_migrate.grant_to('suggester');
 GRANT USAGE ON SCHEMA "It's", "From" TO suggester;
 GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA "It's" TO suggester;

@@ -572,4 +572,13 @@ SELECT snowflake_migrate.declare_table('t.npcs', 'same_id'),
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
 SELECT snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.npcs', 'owner_type = ''npc''') \g /dev/null
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+-- values for which no condition holds want an answer, until it is said that they are no ids
+INSERT INTO a.bags VALUES (3, 1, 'chest');
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 't.bags'::regclass AND referenced = 't.npcs'::regclass;
+DELETE FROM a.bags WHERE owner_type = 'npc';
+CALL snowflake_migrate.merge('{a}', 't', '{369}');
+SELECT snowflake_migrate.declare_no_reference('t.bags', 'owner_id') \g /dev/null
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+CALL snowflake_migrate.merge('{a}', 't', '{369}') \g /dev/null
+SELECT owner_type, owner_id = 1 AS as_it_was FROM t.bags ORDER BY id;
 DROP SCHEMA a, t CASCADE;

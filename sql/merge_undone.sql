@@ -259,8 +259,43 @@ END $$;
 DELETE FROM snowflake_migrate.runs WHERE merged_by = 'regress_snowflake_forger';
 SELECT severity, relation, problem FROM snowflake_migrate.check('{{lost_b,lost_c}}', targets => '{lost_t,lost_u}') WHERE severity <> 'info';
 
+-- of a target in use, rows that users change between their copying and the numbering of ranks: their changes stay theirs, and a
+-- rollback, of this merge and of an earlier one, asks before it loses them
+CREATE SCHEMA rank_a; CREATE SCHEMA rank_b; CREATE SCHEMA rank_t;
+CREATE TABLE rank_t.climbers (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text UNIQUE, place int UNIQUE, points int, gold int);
+CREATE TABLE rank_t.toys (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), climber_id bigint REFERENCES rank_t.climbers);
+INSERT INTO rank_t.climbers VALUES (1, 't1', 1, 100, 0), (2, 't2', 2, 90, 0);
+CREATE TABLE rank_a.climbers AS
+	SELECT g::bigint AS id, 'a' || g AS name, g AS place, points, 0 AS gold FROM unnest('{200,95,94}'::int[]) WITH ORDINALITY AS x (points, g);
+CREATE TABLE rank_b.climbers AS
+	SELECT g::bigint AS id, n AS name, g AS place, points, 0 AS gold FROM unnest('{300,97,1}'::int[], '{b1,a2,b3}'::text[]) WITH ORDINALITY AS x (points, n, g);
+CREATE TABLE rank_b.toys AS SELECT 1::bigint AS id, 1::bigint AS climber_id;
+SELECT snowflake_migrate.declare_policy('rank_t.climbers', 'climbers_place_key', 'rerank', 'points DESC, id'),
+	snowflake_migrate.declare_policy('rank_t.climbers', 'climbers_name_key', 'keep_source') \g /dev/null
+CALL snowflake_migrate.merge('{rank_a}', 'rank_t', '{367}', accept_warnings => true) \gset a_
+CREATE FUNCTION rank_t.stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no toys today''; END';
+CREATE TRIGGER stop BEFORE INSERT ON rank_t.toys FOR EACH ROW EXECUTE FUNCTION rank_t.stop();
+ALTER TABLE rank_t.toys ENABLE ALWAYS TRIGGER stop;
+\set VERBOSITY terse
+CALL snowflake_migrate.merge('{rank_b}', 'rank_t', '{368}', target_in_use => true, accept_warnings => true);
+\set VERBOSITY default
+UPDATE rank_t.climbers SET gold = 500 WHERE name IN ('a1', 'a2', 'b1');
+CREATE OR REPLACE FUNCTION rank_t.stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
+CALL snowflake_migrate.merge('{rank_b}', 'rank_t', '{368}', target_in_use => true, accept_warnings => true) \gset b_
+SELECT name, place, points, gold FROM rank_t.climbers ORDER BY place;
+SELECT state FROM snowflake_migrate.runs WHERE run = :b_run;
+SELECT severity, relation, problem, count FROM snowflake_migrate.report
+WHERE run = :b_run AND (severity <> 'info' OR problem ~ 'changed since') ORDER BY relation;
+SELECT pg_temp.taken_back(:b_run) ~ '^.*rank_t.climbers: 2 rows' AS asks;
+CALL snowflake_migrate.rollback(:b_run, force => true);
+SELECT name, place, points, gold FROM rank_t.climbers ORDER BY place;
+SELECT pg_temp.taken_back(:a_run) ~ '^.*rank_t.climbers: 2 rows' AS asks;
+CALL snowflake_migrate.rollback(:a_run, force => true);
+SELECT name, place, points, gold FROM rank_t.climbers ORDER BY place;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'rank_t.climbers'::regclass;
+
 SET client_min_messages = error;
-DROP SCHEMA lost_a, lost_b, lost_c, lost_t, lost_u CASCADE;
+DROP SCHEMA lost_a, lost_b, lost_c, lost_t, lost_u, rank_a, rank_b, rank_t CASCADE;
 DO $$
 DECLARE
 	s name;

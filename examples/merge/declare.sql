@@ -12,6 +12,7 @@ SELECT snowflake_migrate.declare_table('server_settings', 'ignore');
 -- are.  The senders of some mails have left the game: a mail without a sender can be read all the same, and NULL does not come
 -- to mean somebody else.
 SELECT snowflake_migrate.declare_reference('mail', 'sender_id', 'players', condition => $$sender_type = 'player'$$, dangling => 'null');
+SELECT snowflake_migrate.declare_no_reference('mail', 'sender_id');
 
 -- Ids in jsonb: elements of an array, values, and the keys of an object.  Items in the hotbar may have been used up.
 SELECT snowflake_migrate.declare_reference('settings', 'settings', 'items', path => '$.hotbar[*]', dangling => 'null');

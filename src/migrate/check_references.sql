@@ -5,8 +5,8 @@
 
 /*
  * The references whose conditions can be looked at in the rows of a source, each with all of its conditions as one
- * sum.  refers_to_others: it is declared as one to a table, too, whose keys stay what they are, so that its condition
- * is not looked at.
+ * sum.  is_complete: values for which none holds are looked after.  refers_to_others: it is declared as one to a table,
+ * too, whose keys stay what they are, so that its condition is not looked at.
  */
 CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	run_ bigint,
@@ -24,8 +24,10 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT s.no, s.source_no, s.source, t.relation, s.source_relation, t.key, f.name,
 		string_agg(DISTINCT format('((%s) IS TRUE)::int', f.condition), ' + ') FILTER (WHERE f.condition IS NOT NULL),
-		/* A document for which no condition holds need not hold ids. */
-		bool_or(f.condition IS NULL) OR f.path IS NOT NULL,
+		/* A document for which no condition holds need not hold ids.  Of others, it may be declared. */
+		bool_or(f.condition IS NULL) OR f.path IS NOT NULL OR EXISTS (
+			SELECT FROM snowflake_migrate.declared_no_references AS r
+			WHERE r.relation = t.relation AND r.column_name = f.name AND r.path IS NULL),
 		EXISTS (
 			SELECT FROM snowflake_migrate.declared_references AS r
 			WHERE r.relation = t.relation AND r.column_name = f.name
@@ -108,8 +110,9 @@ BEGIN
 				format('no condition of a reference%s holds: values are copied as they are',
 					   CASE WHEN r.refers_to_others THEN ' to what is renumbered' ELSE '' END),
 				r.left_out, r.left_out_example,
-				format('If they are ids too: SELECT snowflake_migrate.declare_reference(%L, %L, ''?'', ''?'');',
-					   relation, r.name));
+				format('If they are ids too: SELECT snowflake_migrate.declare_reference(%L, %L, ''?'', ''?''); if not: '
+					   'SELECT snowflake_migrate.declare_no_reference(%1$L, %2$L);', relation, r.name),
+				is_question => NOT r.refers_to_others);
 		END IF;
 	END LOOP;
 	RETURN true;

@@ -426,7 +426,7 @@ AS $$
 		 ORDER BY k.attnum LIMIT 1)
 	FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(t.relation) AS c
-		JOIN pg_type AS d ON d.oid = c.atttypid
+		/* OFFSET: of each column, and once; of all types there are, it would be thousands of times. */
 		CROSS JOIN LATERAL (
 			SELECT CASE
 				WHEN b.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype, 'numeric'::regtype)
@@ -438,8 +438,14 @@ AS $$
 				WHEN b.oid IN ('jsonb'::regtype, 'json'::regtype) THEN 'document'
 				WHEN b.oid IN ('jsonb[]'::regtype, 'json[]'::regtype) THEN 'documents'
 				WHEN b.oid = 'oid'::regtype THEN 'large object' END
-			FROM (SELECT CASE WHEN d.typbasetype = 0 AND d.typcategory <> 'A' THEN d.oid
-					ELSE snowflake_migrate_internal.without_domain(d.oid) END) AS b (oid)) AS y (form)
+			FROM (
+				SELECT CASE WHEN d.typbasetype = 0 AND d.typcategory <> 'A' THEN d.oid
+					ELSE snowflake_migrate_internal.without_domain(d.oid) END
+				FROM pg_type AS d WHERE d.oid = c.atttypid
+				OFFSET 0
+			) AS b (oid)
+			OFFSET 0
+		) AS y (form)
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(c.attname)) AS g (word)
 		CROSS JOIN LATERAL (SELECT g.word, snowflake_migrate_internal.stem(g.word)) AS w (word, stem)
 	WHERE c.attgenerated = '' AND y.form IS NOT NULL

@@ -170,13 +170,29 @@ COMMENT ON FUNCTION snowflake_migrate_internal.other_runs(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the other runs that have a table of a run';
 
 /*
+ * A condition on rows t of one table that a run brought: users had not changed them when their ranks were numbered anew
+ * (in_use.sql).
+ */
+CREATE FUNCTION snowflake_migrate_internal.not_edited(run_ bigint, no_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'edited_' || no_)
+		THEN snowflake_migrate_internal.fill('NOT EXISTS (SELECT FROM {edited} AS e WHERE ({e.n#}) = ({t.@}))',
+											 snowflake_migrate_internal.names(run_, no_))
+		ELSE 'true' END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.not_edited(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: whether users had changed rows before they got their ranks';
+
+/*
  * A condition on rows t of one table that a run brought or changed: it wrote them last, or a later merge, which is
  * taken back, had changed them, and gave them back as they were.
  */
 CREATE FUNCTION snowflake_migrate_internal.as_left(run_ bigint, no_ int) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.fill('(t.xmin = ANY ({''xids''}::xid[])', jsonb_build_object(
+	SELECT snowflake_migrate_internal.fill('({not_edited} AND (t.xmin = ANY ({''xids''}::xid[])', jsonb_build_object(
+			'not_edited', snowflake_migrate_internal.not_edited(run_, no_),
 			'xids', snowflake_migrate_internal.run_transactions(run_, and_back => true)))
 		|| coalesce(string_agg(snowflake_migrate_internal.fill($query$
 				OR t.xmin = ANY ({'xids'}::xid[])
@@ -184,7 +200,7 @@ AS $$
 			$query$, snowflake_migrate_internal.names(l.run, l.no) || jsonb_build_object('of_run', run_,
 				'xids', (SELECT array_agg(x::xid)::text
 						 FROM snowflake_migrate_internal.plan_sources AS s, unnest(s.taken_back_by) AS x
-						 WHERE s.run = l.run AND s.no = l.no))), ''), '') || ')'
+						 WHERE s.run = l.run AND s.no = l.no))), ''), '') || '))'
 	FROM snowflake_migrate_internal.other_runs(run_, no_) AS l
 	WHERE snowflake_migrate_internal.has_run_table(l.run, 'unchanged_' || l.no)
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s

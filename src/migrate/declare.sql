@@ -349,7 +349,7 @@ COMMENT ON FUNCTION snowflake_migrate.declare_reference(regclass, name, regclass
 
 /*
  * The column holds no ids, or none at this path in its documents, though it may look as if: the check has no more to
- * ask about it.
+ * ask about it.  Of a column whose references have conditions: no ids where none of them holds.
  */
 CREATE FUNCTION snowflake_migrate.declare_no_reference(relation regclass, column_name name, path text DEFAULT NULL)
 RETURNS void
@@ -376,7 +376,8 @@ BEGIN
 	ELSIF EXISTS (SELECT FROM snowflake_migrate.declared_references AS r
 				  WHERE r.relation = declare_no_reference.relation
 					AND r.column_name = declare_no_reference.column_name
-					AND (its_path IS NULL OR r.path::jsonpath::text = its_path)) THEN
+					AND CASE WHEN its_path IS NULL THEN r.condition IS NULL OR r.path IS NOT NULL
+						ELSE r.path::jsonpath::text = its_path END) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = CASE WHEN path IS NULL
 				THEN format('column "%s" of table %s is declared as a reference', column_name, relation)

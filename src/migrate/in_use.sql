@@ -6,7 +6,7 @@
  * again, by the same policies (resolve_again()).
  * An entry that stands for a row of the target that is gone has its own key again (own_NO).  A row that refers to one
  * that was merged and deleted since becomes what is declared, or what the foreign key says (lost_NO).  What is copied
- * keeps its key.
+ * keeps its key.  Of the rows that get another rank when all is copied, it is kept which a user had changed (edited_NO).
  *
  * A batch waits for a lock no longer than half of deadlock_timeout, so that nobody waits longer for it than for a
  * batch, and no deadlock is found that a user's transaction would be the victim of.
@@ -67,6 +67,8 @@ BEGIN
 			CREATE TABLE {rank} AS
 			SELECT {m.n#}, NULL::bigint AS old, NULL::bigint AS new FROM {map} AS m LIMIT 0
 		$query$, names);
+		EXECUTE snowflake_migrate_internal.fill(
+			'CREATE TABLE {edited} ({new_columns}, PRIMARY KEY ({n#}))', names);
 	END IF;
 END
 $$;
@@ -836,6 +838,13 @@ BEGIN
 	PERFORM snowflake_migrate_internal.record_ranks_in_use(names);
 	/* Who has the right one keeps it, untouched. */
 	DELETE FROM pg_temp.snowflake_merge_rank AS r WHERE r.old = r.new;
+	/* The rank will be written by the run, the rest of such a row stays a user's. */
+	EXECUTE snowflake_migrate_internal.fill($query$
+		INSERT INTO {edited}
+		SELECT {r.n#}
+		FROM pg_temp.snowflake_merge_rank AS r JOIN {target} AS t ON ({t.@}) = ({r.n#})
+		WHERE r.action IN ('c', 'r') AND NOT {as_left}
+	$query$, names || jsonb_build_object('as_left', snowflake_migrate_internal.as_left(run_, no_)));
 	PERFORM snowflake_migrate_internal.apply_ranks(run_, no_, false, 'pg_temp.snowflake_merge_rank');
 END
 $$;

@@ -10,8 +10,8 @@
 CREATE SEQUENCE snowflake_migrate_internal.run_number;
 
 /*
- * The number of a new run.  An extension that was dropped may have left the schemas of its runs: their numbers are
- * passed over.
+ * The number of a new run; an error where the role may not merge.  An extension that was dropped may have left the
+ * schemas of its runs: their numbers are passed over.
  */
 CREATE FUNCTION snowflake_migrate_internal.new_run() RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -19,6 +19,11 @@ AS $$
 DECLARE
 	run bigint;
 BEGIN
+	IF NOT has_sequence_privilege('snowflake_migrate_internal.run_number', 'USAGE') THEN
+		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+			MESSAGE = format('role %I has no right to merge', current_user),
+			HINT = format('As a superuser: SELECT snowflake_migrate.grant_to(%L);', quote_ident(current_user));
+	END IF;
 	LOOP
 		run := nextval('snowflake_migrate_internal.run_number');
 		EXIT WHEN to_regnamespace('snowflake_merge_' || run) IS NULL;
@@ -431,7 +436,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.merged_before(name[], name[])
 
 /*
  * The tables of a run whose rows a former merge has brought from a source, with their numbers in both, and what the
- * source has by the name: until the maps are made, the rows there are counted.
+ * source has by the name: until the maps are made, the rows there are counted.  Its plan is kept.
  */
 CREATE FUNCTION snowflake_migrate_internal.former_tables(
 	run_ bigint,
@@ -441,20 +446,24 @@ CREATE FUNCTION snowflake_migrate_internal.former_tables(
 	OUT former_source int,
 	OUT former_no int,
 	OUT source_relation regclass) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT t.no, b.source_no, b.former, b.former_source, p.no, s.oid
-	FROM snowflake_migrate.runs AS r
-		CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
-		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.kind = 'id'
-		JOIN pg_class AS c ON c.oid = t.relation
-		JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = b.target
-		JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = b.former AND p.relation = t.relation
-			AND p.key = t.key
-		LEFT JOIN pg_namespace AS m ON m.nspname = b.schema
-		LEFT JOIN pg_class AS s ON s.relnamespace = m.oid AND s.relname = c.relname
-			AND s.relkind IN ('r', 'p', 'f', 'v', 'm')
-	WHERE r.run = run_ AND r.mapped_at IS NULL
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+		SELECT t.no, b.source_no, b.former, b.former_source, p.no, s.oid::regclass
+		FROM snowflake_migrate.runs AS r
+			CROSS JOIN LATERAL snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
+			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.kind = 'id'
+			JOIN pg_class AS c ON c.oid = t.relation
+			JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = b.target
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = b.former AND p.relation = t.relation
+				AND p.key = t.key
+			LEFT JOIN pg_namespace AS m ON m.nspname = b.schema
+			LEFT JOIN pg_class AS s ON s.relnamespace = m.oid AND s.relname = c.relname
+				AND s.relkind IN ('r', 'p', 'f', 'v', 'm')
+		WHERE r.run = run_ AND r.mapped_at IS NULL;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.former_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables whose rows a former merge has brought';
@@ -479,7 +488,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.targets_of(bigint)
 
 /*
  * References by foreign keys of the tables of schemas, column by column: of a partitioned table those of any of its
- * partitions count as its own.
+ * partitions count as its own.  Its plan is kept.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_keys(
 	targets name[],
@@ -488,23 +497,28 @@ CREATE FUNCTION snowflake_migrate_internal.foreign_keys(
 	OUT name name,
 	OUT referenced regclass,
 	OUT referenced_name name) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT DISTINCT ON (r.root, a.attname, p.root, b.attname) f.oid, r.root, a.attname, p.root, b.attname
-	FROM pg_constraint AS f
-		JOIN pg_class AS c ON c.oid = f.conrelid
-		CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)) AS r (root)
-		CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.confrelid), f.confrelid)) AS p (root)
-		CROSS JOIN LATERAL unnest(f.conkey, f.confkey) AS k (attnum, referenced_attnum)
-		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.referenced_attnum
-		JOIN pg_class AS t ON t.oid = r.root
-		JOIN pg_namespace AS n ON n.oid = t.relnamespace AND n.nspname = ANY (targets)
-	WHERE f.contype = 'f'
-		/* Of no other schemas' tables, which may be many more, the root is looked for. */
-		AND (c.relispartition
-			 OR c.relnamespace IN (SELECT s.oid FROM pg_namespace AS s WHERE s.nspname = ANY (targets)))
-	ORDER BY r.root, a.attname, p.root, b.attname, f.conparentid <> 0, f.oid
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+		SELECT DISTINCT ON (r.root, a.attname, p.root, b.attname) f.oid, r.root::regclass, a.attname, p.root::regclass,
+			b.attname
+		FROM pg_constraint AS f
+			JOIN pg_class AS c ON c.oid = f.conrelid
+			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)) AS r (root)
+			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.confrelid), f.confrelid)) AS p (root)
+			CROSS JOIN LATERAL unnest(f.conkey, f.confkey) AS k (attnum, referenced_attnum)
+			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.referenced_attnum
+			JOIN pg_class AS t ON t.oid = r.root
+			JOIN pg_namespace AS n ON n.oid = t.relnamespace AND n.nspname = ANY (targets)
+		WHERE f.contype = 'f'
+			/* Of no other schemas' tables, which may be many more, the root is looked for. */
+			AND (c.relispartition
+				 OR c.relnamespace IN (SELECT s.oid FROM pg_namespace AS s WHERE s.nspname = ANY (targets)))
+		ORDER BY r.root, a.attname, p.root, b.attname, f.conparentid <> 0, f.oid;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys(name[])
 	IS 'for snowflake_migrate.merge()''s own use: the references by foreign keys of schemas';

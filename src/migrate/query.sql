@@ -255,6 +255,7 @@ BEGIN
 			'unchanged', snowflake_migrate_internal.relation(run_, 'unchanged_' || no_),
 			'own', snowflake_migrate_internal.relation(run_, 'own_' || no_),
 			'lost', snowflake_migrate_internal.relation(run_, 'lost_' || no_),
+			'edited', snowflake_migrate_internal.relation(run_, 'edited_' || no_),
 			'key', t.key,
 			'first_key', t.key[1],
 			'nulls', array_to_string(array_fill('NULL'::text, ARRAY[coalesce(cardinality(t.key), 0)]), ', '),

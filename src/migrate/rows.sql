@@ -10,7 +10,8 @@
  *
  * Of a target in use, own_NO has the keys that entries had before they got another row's (source, o1 .., n1 .., again:
  * the entry has its own key again, and its row is still to be copied), and lost_NO (source, o1 .., name) the columns
- * that became null, since what they referred to was deleted meanwhile.
+ * that became null, since what they referred to was deleted meanwhile.  edited_NO (n1 ..) has the rows that users had
+ * changed before their ranks were numbered anew.
  */
 
 /* A type as it is cast: the base of a domain, and what an array has as elements (of: what kind of type these are). */

@@ -217,7 +217,8 @@ BEGIN
 	END IF;
 	names := names || jsonb_build_object(
 		'changed', CASE WHEN in_use
-			THEN format('(t.xmin <> ALL (%L::xid[]))', snowflake_migrate_internal.run_transactions(run_))
+			THEN format('(t.xmin <> ALL (%L::xid[]) OR NOT %s)', snowflake_migrate_internal.run_transactions(run_),
+						snowflake_migrate_internal.not_edited(run_, (names ->> 'no')::int))
 			ELSE 'false' END,
 		'bounds', CASE names ->> 'kind' WHEN 'id' THEN snowflake_migrate_internal.verify_bounds(names) ELSE '' END);
 	EXECUTE snowflake_migrate_internal.fill('SELECT count(*) FROM {source_table}', names) INTO in_source;

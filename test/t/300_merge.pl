@@ -111,7 +111,7 @@ finds('a table that the target lacks', \@found, severity => 'error', source => '
 finds('a column that the target lacks', \@found, severity => 'error', source => 'west', relation => qr/accounts/, object => qr/fax/);
 
 # What there is to know, when that is declared.
-$merge->declare('one', qr/^(table|reference|created)/);
+$merge->declare('one', qr/^(table|reference|no_reference|created)/);
 @found = check('one');
 finds('a column that a source lacks', \@found, severity => 'info', source => 'East', relation => qr/players/, object => qr/motto/);
 finds('columns in another order', \@found, source => 'East', relation => qr/players/, problem => qr/order/);

@@ -38,6 +38,7 @@ my @declarations = (
 	q{table('west.legacy_notes', 'ignore')},
 	q{reference('{t}.mail', 'sender_id', '{t}.players', $$sender_type = 'player'$$)},
 	q{reference('{t}.mail', 'sender_id', '{t}.guilds', $$sender_type = 'guild'$$)},
+	q{no_reference('{t}.mail', 'sender_id')},
 	q{reference('{t}.mail', 'attachment_id', '{t}.items', dangling => 'null')},
 	q{reference('{t}.loadouts', 'item_ids', '{t}.items')},
 	q{reference('{t}.settings', 'prefs', '{t}.items', path => '$.bars[*].item')},
