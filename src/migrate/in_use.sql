@@ -6,7 +6,8 @@
  * again, by the same policies (resolve_again()).
  * An entry that stands for a row of the target that is gone has its own key again (own_NO).  A row that refers to one
  * that was merged and deleted since becomes what is declared, or what the foreign key says (lost_NO).  What is copied
- * keeps its key.  Of the rows that get another rank when all is copied, it is kept which a user had changed (edited_NO).
+ * keeps its key.  Ranks are numbered when all is copied; which of the rows that get another one a user had changed is
+ * kept (edited_NO).
  *
  * A batch waits for a lock no longer than half of deadlock_timeout, so that nobody waits longer for it than for a
  * batch, and no deadlock is found that a user's transaction would be the victim of.
