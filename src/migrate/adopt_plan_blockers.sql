@@ -29,7 +29,7 @@ AS $$
 		format('code of role %s, its owner, could run with the rights of role %s between the steps',
 			   t.relowner::regrole, r.role)
 	FROM t CROSS JOIN snowflake_internal.strongest_role() AS r
-	WHERE r.is_superuser AND t.relowner = ANY (snowflake_internal.other_roles())
+	WHERE r.is_superuser AND t.relowner = ANY ((SELECT snowflake_internal.other_roles())::oid[])
 	UNION ALL
 	SELECT t.name, format('GRANT CREATE ON SCHEMA %I TO %I;', n.nspname, current_user),
 		format('role %I may not create in schema %I, where the trigger''s function and the indexes are', current_user,

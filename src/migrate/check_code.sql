@@ -262,7 +262,7 @@ AS $$
 	SELECT snowflake_internal.lock_schemas(ARRAY(
 		SELECT n.oid
 		FROM used AS u JOIN pg_namespace AS n ON n.oid = u.schema
-		WHERE n.nspowner = ANY (snowflake_internal.other_roles())))
+		WHERE n.nspowner = ANY ((SELECT snowflake_internal.other_roles())::oid[])))
 	/* Else nothing is locked, and for each batch the catalogs need not be read. */
 	WHERE snowflake_internal.can_lock_schemas()
 $$;

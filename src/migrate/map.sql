@@ -414,7 +414,7 @@ BEGIN
 			AND NOT (x.tree ~ '[{](DISTINCTEXPR|NULLIFEXPR|CASETESTEXPR) ' AND x.tree ~ ':opno [1-9][0-9]{4}')
 			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.index_planter(i.indexrelid))
 			AND NOT EXISTS (SELECT FROM snowflake_internal.computed_types(x.tree) AS y (oid) JOIN pg_type USING (oid)
-							WHERE typowner = ANY (snowflake_internal.other_roles()))
+							WHERE typowner = ANY ((SELECT snowflake_internal.other_roles())::oid[]))
 	) AS c (expression)
 	HAVING count(*) > 0;
 END

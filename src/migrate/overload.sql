@@ -53,7 +53,7 @@ AS $$
 				SELECT e.typowner
 				FROM pg_type AS y JOIN pg_type AS e ON e.oid IN (y.oid, y.typelem, y.typbasetype)
 				WHERE y.oid = ANY (n.types)) AS r (role)
-		 WHERE r.role = ANY (snowflake_internal.other_roles())
+		 WHERE r.role = ANY ((SELECT snowflake_internal.other_roles())::oid[])
 		 ORDER BY r.role
 		 LIMIT 1))
 	FROM pg_namespace AS s
