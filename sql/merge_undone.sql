@@ -294,6 +294,24 @@ CALL snowflake_migrate.rollback(:a_run, force => true);
 SELECT name, place, points, gold FROM rank_t.climbers ORDER BY place;
 DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'rank_t.climbers'::regclass;
 
+-- a merge that found a row by what an earlier one had given it: that one is not taken back before it
+CREATE TABLE rank_t.accounts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), email text UNIQUE, nick text UNIQUE);
+CREATE TABLE rank_t.pets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), account_id bigint REFERENCES rank_t.accounts, name text);
+INSERT INTO rank_t.accounts VALUES (1, 'x', 'old');
+DROP TABLE rank_a.climbers, rank_b.climbers, rank_b.toys;
+CREATE TABLE rank_a.accounts AS SELECT 1::bigint AS id, 'x' AS email, 'new' AS nick;
+CREATE TABLE rank_b.accounts AS SELECT 1::bigint AS id, 'y' AS email, 'new' AS nick;
+CREATE TABLE rank_b.pets AS SELECT 1::bigint AS id, 1::bigint AS account_id, 'of y' AS name;
+SELECT snowflake_migrate.declare_policy('rank_t.accounts', 'accounts_email_key', 'keep_source'),
+	snowflake_migrate.declare_policy('rank_t.accounts', 'accounts_nick_key', 'keep_target') \g /dev/null
+CALL snowflake_migrate.merge('{rank_a}', 'rank_t', '{370}', accept_warnings => true) \gset a_
+CALL snowflake_migrate.merge('{rank_b}', 'rank_t', '{371}', accept_warnings => true) \gset b_
+SELECT pg_temp.taken_back(:a_run), pg_temp.taken_back(:a_run, true);
+CALL snowflake_migrate.rollback(:b_run);
+CALL snowflake_migrate.rollback(:a_run);
+SELECT a.email, a.nick, p.name FROM rank_t.accounts AS a LEFT JOIN rank_t.pets AS p ON p.account_id = a.id;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'rank_t.accounts'::regclass;
+
 SET client_min_messages = error;
 DROP SCHEMA lost_a, lost_b, lost_c, lost_t, lost_u, rank_a, rank_b, rank_t CASCADE;
 DO $$
