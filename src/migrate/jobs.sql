@@ -49,14 +49,12 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS '$libdir/snowflake_migrate', 'snow
 COMMENT ON FUNCTION snowflake_migrate_internal.is_time_to_tell()
 	IS 'for snowflake_migrate.merge()''s own use: whether it is time to tell the caller how far it is';
 
-/* Tells the caller, if it is time to, at which of a run's tables it is. */
+/* Tells the caller at which of a run's tables it is: when is_time_to_tell(). */
 CREATE FUNCTION snowflake_migrate_internal.tell_tables(run_ bigint, done text, n bigint, of_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF snowflake_migrate_internal.is_time_to_tell() THEN
-		RAISE NOTICE USING MESSAGE = format('merge %s: %s of %s tables are %s', run_, n, of_, done);
-	END IF;
+	RAISE NOTICE USING MESSAGE = format('merge %s: %s of %s tables are %s', run_, n, of_, done);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.tell_tables(bigint, text, bigint, bigint)
@@ -605,12 +603,12 @@ AS $$
 DECLARE
 	p record;
 BEGIN
-	IF state = 'verifying' THEN
+	IF NOT snowflake_migrate_internal.is_time_to_tell() THEN
+		RETURN;
+	ELSIF state = 'verifying' THEN
 		PERFORM snowflake_migrate_internal.tell_tables(run_, 'proved', count(*) FILTER (WHERE t.proved), count(*))
 			FROM snowflake_migrate_internal.merged_tables(run_) AS m
 				JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = m.no;
-		RETURN;
-	ELSIF NOT snowflake_migrate_internal.is_time_to_tell() THEN
 		RETURN;
 	END IF;
 	SELECT count(*) AS tables, count(*) FILTER (WHERE t.is_done) AS tables_done, sum(t.rows) AS rows,

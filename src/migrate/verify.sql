@@ -761,7 +761,8 @@ BEGIN
 			RETURN NEXT;
 		END LOOP;
 		proved := proved + 1;
-		PERFORM snowflake_migrate_internal.tell_tables(run_, 'proved', proved, to_prove);
+		PERFORM snowflake_migrate_internal.tell_tables(run_, 'proved', proved, to_prove)
+			WHERE snowflake_migrate_internal.is_time_to_tell();
 	END LOOP;
 	PERFORM set_config('work_mem', work_mem, true);
 END
