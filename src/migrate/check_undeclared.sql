@@ -546,7 +546,8 @@ AS $$
 BEGIN
 	RETURN QUERY EXECUTE snowflake_migrate_internal.fill($query$
 		WITH RECURSIVE document (content) AS (
-			SELECT s.{"column"}::jsonb FROM {source} AS s WHERE s.{"column"} IS NOT NULL LIMIT 1000
+			/* Unpacked once, and not for each of its members. */
+			SELECT s.{"column"}::jsonb #> '{}' FROM {source} AS s WHERE s.{"column"} IS NOT NULL LIMIT 1000
 		),
 		part (path, name, content, has_kind, depth) AS (
 			SELECT '$', '', d.content, false, 0 FROM document AS d

@@ -153,7 +153,10 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_run_table(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: whether a run has a table that can be read';
 
-/* The other runs that have a table of a run, with the same key, and which of theirs it is. */
+/*
+ * The other runs that have a table of a run, with the same key, and which of theirs it is: those whose record the
+ * current role uses, as another's has expressions, and maps of types, that would run with its rights.
+ */
 CREATE FUNCTION snowflake_migrate_internal.other_runs(
 	run_ bigint,
 	no_ int,
@@ -164,6 +167,8 @@ AS $$
 	SELECT o.run, o.no
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN snowflake_migrate_internal.plan_tables AS o ON o.relation = t.relation AND o.key = t.key AND o.run <> t.run
+		JOIN snowflake_migrate.runs AS r ON r.run = o.run
+			AND snowflake_migrate_internal.is_trusted_record(r.merged_by, r.merged_by_id)
 	WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.other_runs(bigint, int)

@@ -31,6 +31,21 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted(name)
 	IS 'for snowflake_migrate.merge()''s own use: whether the current role uses what another has written';
 
+/*
+ * Whether the current role uses the record of a run, of one whose role has this name and this OID: a superuser who has
+ * the name of one that was none would run what that one wrote.
+ */
+CREATE FUNCTION snowflake_migrate_internal.is_trusted_record(merged_by name, merged_by_id oid) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.is_trusted(merged_by)
+		AND (merged_by_id = snowflake_migrate_internal.current_role_id()
+			 OR snowflake_migrate_internal.is_superuser(current_user)
+				AND EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = merged_by_id AND r.rolsuper))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.is_trusted_record(name, oid)
+	IS 'for snowflake_migrate.merge()''s own use: whether the current role uses the record of a run';
+
 /* Raises an error where a run is another role's. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_other(run_ bigint, merged_by name) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -60,10 +75,7 @@ BEGIN
 			HINT = 'See snowflake_migrate.runs.';
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
-	/* A superuser who has the name of one that was none would run what that one wrote. */
-	IF run_row.merged_by_id <> snowflake_migrate_internal.current_role_id()
-		AND NOT (snowflake_migrate_internal.is_superuser(current_user)
-				 AND EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = run_row.merged_by_id AND r.rolsuper)) THEN
+	IF NOT snowflake_migrate_internal.is_trusted_record(run_row.merged_by, run_row.merged_by_id) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
 			MESSAGE = format('merge %s belongs to another role of the name %I', run_, run_row.merged_by),
 			DETAIL = 'That role was dropped, or was one of the server that this database was dumped from.',
@@ -360,7 +372,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.odd_in_maps(regnamespace)
  * Gives the schema of a run and its maps to a superuser, and rights on them to the role that made them.  As they were
  * made in this same transaction, nobody else can change them meanwhile.
  *
- * Anybody may call this, about a run of anybody: all that it does is to take maps away from who made them.
+ * Anybody may call this, about a run of anybody: all that it does is to take maps away from who made them.  Those that
+ * another role than the run's has made, where its own are gone, stay that one's, and are refused (refuse_maps()).
  */
 CREATE FUNCTION snowflake_migrate_internal.seal(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -376,6 +389,8 @@ BEGIN
 	SELECT n.oid, r.rolname INTO schema, merger
 		FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
 		WHERE n.nspname = 'snowflake_merge_' || run_ AND NOT r.rolsuper
+			AND NOT EXISTS (SELECT FROM snowflake_migrate.runs AS u
+							WHERE u.run = run_ AND (u.merged_by, u.merged_by_id) <> (r.rolname, r.oid))
 		/* Nobody renames it. */
 		FOR UPDATE OF n;
 	IF NOT FOUND THEN
