@@ -581,4 +581,9 @@ SELECT snowflake_migrate.declare_no_reference('t.bags', 'owner_id') \g /dev/null
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
 CALL snowflake_migrate.merge('{a}', 't', '{369}') \g /dev/null
 SELECT owner_type, owner_id = 1 AS as_it_was FROM t.bags ORDER BY id;
+-- an empty array leaves nothing out
+CREATE TABLE t.parties (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kind text, member_ids bigint[]);
+CREATE TABLE a.parties AS SELECT 1::bigint AS id, 'none' AS kind, '{}'::bigint[] AS member_ids;
+SELECT snowflake_migrate.declare_reference('t.parties', 'member_ids', 't.players', 'kind = ''player''') \g /dev/null
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.parties' AND object = 'member_ids';
 DROP SCHEMA a, t CASCADE;

@@ -311,6 +311,19 @@ CALL snowflake_migrate.rollback(:b_run);
 CALL snowflake_migrate.rollback(:a_run);
 SELECT a.email, a.nick, p.name FROM rank_t.accounts AS a LEFT JOIN rank_t.pets AS p ON p.account_id = a.id;
 DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'rank_t.accounts'::regclass;
+DELETE FROM rank_t.accounts;
+-- likewise where that one had only renamed the row
+INSERT INTO rank_t.accounts VALUES (1, 'old', 'x');
+UPDATE rank_a.accounts SET email = 'y', nick = 'x'; UPDATE rank_b.accounts SET email = 'z', nick = 'x.t';
+SELECT snowflake_migrate.declare_policy('rank_t.accounts', 'accounts_nick_key', 'suffix', '.t', precedence => 'email DESC') \g /dev/null
+CALL snowflake_migrate.merge('{rank_a}', 'rank_t', '{375}', accept_warnings => true) \gset a_
+SELECT snowflake_migrate.declare_policy('rank_t.accounts', 'accounts_nick_key', 'keep_target') \g /dev/null
+CALL snowflake_migrate.merge('{rank_b}', 'rank_t', '{376}', accept_warnings => true) \gset b_
+SELECT pg_temp.taken_back(:a_run), pg_temp.taken_back(:a_run, true);
+CALL snowflake_migrate.rollback(:b_run);
+CALL snowflake_migrate.rollback(:a_run);
+SELECT a.email, a.nick, p.name FROM rank_t.accounts AS a LEFT JOIN rank_t.pets AS p ON p.account_id = a.id;
+DELETE FROM snowflake_migrate.declared_policies WHERE relation = 'rank_t.accounts'::regclass;
 
 SET client_min_messages = error;
 DROP SCHEMA lost_a, lost_b, lost_c, lost_t, lost_u, rank_a, rank_b, rank_t CASCADE;

@@ -94,7 +94,8 @@ BEGIN
 			FROM unnest(CASE stage WHEN 'with maps' THEN asked ELSE conditions END)
 				WITH ORDINALITY AS c (condition, n)),
 		'values', (
-			SELECT string_agg(format('(%s, s."snowflake conditions %1$s", s.%I IS NOT NULL)', c.n, c.ref ->> 'name'),
+			SELECT string_agg(format('(%s, s."snowflake conditions %1$s", nullif(s.%I::text, ''{}'') IS NOT NULL)',
+									 c.n, c.ref ->> 'name'),
 							  ', ')
 			FROM unnest(refs) WITH ORDINALITY AS c (ref, n))))
 	LOOP

@@ -382,9 +382,10 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT coalesce(nullif(b.typarray, 0), y.oid)
 	FROM pg_type AS t
-		JOIN pg_type AS y ON y.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
+		JOIN pg_type AS y ON y.oid = CASE t.typtype
+			WHEN 'd' THEN (snowflake_migrate_internal.base_type(t.oid, -1)).base ELSE t.oid END
 		LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A' AND e.typtype = 'd'
-		LEFT JOIN pg_type AS b ON b.oid = e.typbasetype
+		LEFT JOIN pg_type AS b ON b.oid = (snowflake_migrate_internal.base_type(e.oid, -1)).base
 	WHERE t.oid = type
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.without_domain(oid)

@@ -461,7 +461,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_needed(bigint)
 
 /*
  * A query for the rows of the target that a run is about, by their keys, n1 ..., and what it has done: the action of an
- * entry m of its map for which a condition holds, or v, it changed values of the row.
+ * entry m of its map for which a condition holds, or v, it changed values of the row; or n, one by which others may
+ * find the row.
  */
 CREATE FUNCTION snowflake_migrate_internal.touched_rows(run_ bigint, no_ int, of_map text) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -470,10 +471,15 @@ AS $$
 		'SELECT {m.n#}, m.action FROM {map} AS m WHERE m.action IN (''c'', ''r'', ''m'', ''k'') AND {of_map}'
 			|| CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'change_' || no_)
 				THEN ' UNION ALL SELECT {v."merge o#"}, ''v'' FROM {change} AS v WHERE v."merge source" = 0'
+					' UNION ALL SELECT {v."merge o#"}, ''n'' FROM {change} AS v '
+					'WHERE v."merge source" = 0 AND ({is_renamed})'
 				ELSE '' END
 			|| CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'rank_' || no_)
 				THEN ' UNION ALL SELECT {r.n#}, ''v'' FROM {rank} AS r' ELSE '' END,
-		snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map))
+		snowflake_migrate_internal.names(run_, no_) || jsonb_build_object('of_map', of_map, 'is_renamed', (
+			SELECT coalesce(string_agg(format('v.%I IS NOT NULL', c.name), ' OR '), 'false')
+			FROM snowflake_migrate_internal.plan_columns AS c
+			WHERE c.run = run_ AND c.no = no_ AND c.changed_by IN ('suffix', 'next_free'))))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.touched_rows(bigint, int, text)
 	IS 'for snowflake_migrate.rollback(): the rows that a run has brought, replaced, found or changed';
@@ -506,6 +512,7 @@ BEGIN
 			FROM ({rows}) AS m JOIN ({later_rows}) AS o ON ({o.n#}) = ({m.n#})
 			WHERE m.action IN ('c', 'r') AND o.action IN ('r', 'm', 'k')
 				OR m.action IN ('r', 'v') AND o.action IN ('r', 'v')
+				OR m.action = 'n' AND o.action IN ('m', 'k')
 		$query$, snowflake_migrate_internal.names(run_, both_have.no) || jsonb_build_object(
 			'rows', snowflake_migrate_internal.touched_rows(run_, both_have.no, both_have.of_map),
 			'later_rows', snowflake_migrate_internal.touched_rows(both_have.later, both_have.later_no, 'true'))) INTO n;
