@@ -138,7 +138,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_transactions(bigint, int, int
 	IS 'for snowflake_migrate.merge()''s own use: the transactions that copied rows';
 
 /*
- * Whether a run has a table of this name.  What cannot be read, or may not be what that merge made, is not looked at.
+ * Whether a run has a table of this name.  What cannot be read, or may not be what that merge made, is not looked at;
+ * nor what a role has made whose record the current one does not use: its expressions, and types, would run with this
+ * one's rights.
  */
 CREATE FUNCTION snowflake_migrate_internal.has_run_table(run bigint, name text) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -147,16 +149,15 @@ AS $$
 		SELECT FROM pg_namespace AS s
 			JOIN pg_roles AS u ON u.oid = s.nspowner AND (u.rolsuper OR u.rolname = current_user)
 			JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relkind = 'r'
-		WHERE s.nspname = 'snowflake_merge_' || run AND c.relname = name
+			JOIN snowflake_migrate.runs AS o ON o.run = has_run_table.run
+				AND snowflake_migrate_internal.is_trusted_record(o.merged_by, o.merged_by_id)
+		WHERE s.nspname = 'snowflake_merge_' || has_run_table.run AND c.relname = name
 			AND has_schema_privilege(s.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_run_table(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: whether a run has a table that can be read';
 
-/*
- * The other runs that have a table of a run, with the same key, and which of theirs it is: those whose record the
- * current role uses, as another's has expressions, and maps of types, that would run with its rights.
- */
+/* The other runs that have a table of a run, with the same key, and which of theirs it is. */
 CREATE FUNCTION snowflake_migrate_internal.other_runs(
 	run_ bigint,
 	no_ int,
@@ -167,8 +168,6 @@ AS $$
 	SELECT o.run, o.no
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN snowflake_migrate_internal.plan_tables AS o ON o.relation = t.relation AND o.key = t.key AND o.run <> t.run
-		JOIN snowflake_migrate.runs AS r ON r.run = o.run
-			AND snowflake_migrate_internal.is_trusted_record(r.merged_by, r.merged_by_id)
 	WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.other_runs(bigint, int)

@@ -436,7 +436,6 @@ BEGIN
 			) AS f
 			JOIN snowflake_migrate_internal.plan_tables AS k ON k.relation = f.child AND k.run <> run_
 			JOIN snowflake_migrate.runs AS o ON o.run = k.run
-				AND snowflake_migrate_internal.is_trusted_record(o.merged_by, o.merged_by_id)
 		WHERE snowflake_migrate_internal.can_be_taken_back(o.state)
 			AND snowflake_migrate_internal.has_run_table(k.run, 'map_' || k.no)
 			/* Else, it will be refused to bring them back. */
