@@ -460,8 +460,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_needed(bigint)
 
 /*
  * A query for the rows of the target that a run is about, by their keys, n1 ..., and what it has done: the action of an
- * entry m of its map for which a condition holds, or v, it changed values of the row; or n, one by which others may
- * find the row.
+ * entry m of its map for which a condition holds, or v, it changed values of the row, or n, also one by which others
+ * may find the row.
  */
 CREATE FUNCTION snowflake_migrate_internal.touched_rows(run_ bigint, no_ int, of_map text) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -469,9 +469,8 @@ AS $$
 	SELECT snowflake_migrate_internal.fill(
 		'SELECT {m.n#}, m.action FROM {map} AS m WHERE m.action IN (''c'', ''r'', ''m'', ''k'') AND {of_map}'
 			|| CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'change_' || no_)
-				THEN ' UNION ALL SELECT {v."merge o#"}, ''v'' FROM {change} AS v WHERE v."merge source" = 0'
-					' UNION ALL SELECT {v."merge o#"}, ''n'' FROM {change} AS v '
-					'WHERE v."merge source" = 0 AND ({is_renamed})'
+				THEN ' UNION ALL SELECT {v."merge o#"}, (CASE WHEN {is_renamed} THEN ''n'' ELSE ''v'' END)::"char" '
+					'FROM {change} AS v WHERE v."merge source" = 0'
 				ELSE '' END
 			|| CASE WHEN snowflake_migrate_internal.has_run_table(run_, 'rank_' || no_)
 				THEN ' UNION ALL SELECT {r.n#}, ''v'' FROM {rank} AS r' ELSE '' END,
@@ -510,7 +509,7 @@ BEGIN
 			SELECT count(DISTINCT ({m.n#}))
 			FROM ({rows}) AS m JOIN ({later_rows}) AS o ON ({o.n#}) = ({m.n#})
 			WHERE m.action IN ('c', 'r') AND o.action IN ('r', 'm', 'k')
-				OR m.action IN ('r', 'v') AND o.action IN ('r', 'v')
+				OR m.action IN ('r', 'v', 'n') AND o.action IN ('r', 'v', 'n')
 				OR m.action = 'n' AND o.action IN ('m', 'k')
 		$query$, snowflake_migrate_internal.names(run_, both_have.no) || jsonb_build_object(
 			'rows', snowflake_migrate_internal.touched_rows(run_, both_have.no, both_have.of_map),
