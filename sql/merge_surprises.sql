@@ -572,9 +572,28 @@ SELECT snowflake_migrate.declare_table('t.npcs', 'same_id'),
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
 SELECT snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.npcs', 'owner_type = ''npc''') \g /dev/null
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+-- beside it, a kind that was forgotten is asked about
+INSERT INTO a.bags VALUES (4, 1, 'guild');
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+CALL snowflake_migrate.merge('{a}', 't', '{369}');
+-- one that is of two kinds is an error
+UPDATE a.bags SET owner_type = 'npc player' WHERE id = 4;
+SELECT snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.npcs', 'owner_type ~ ''npc'''),
+	snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.players', 'owner_type ~ ''player''') \g /dev/null
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 't.bags'::regclass AND condition LIKE '%=%';
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+-- so where all that is declared leads to what keeps its keys
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 't.bags'::regclass AND referenced = 't.players'::regclass;
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+-- one without a condition is for all others
+SELECT snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.npcs'),
+	snowflake_migrate.declare_reference('t.bags', 'owner_id', 't.players', 'owner_type = ''player''') \g /dev/null
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 't.bags'::regclass AND condition LIKE '%~%';
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.bags' AND object = 'owner_id';
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 't.bags'::regclass AND condition IS NULL;
+DELETE FROM a.bags WHERE id = 4;
 -- values for which no condition holds want an answer, until it is said that they are no ids
 INSERT INTO a.bags VALUES (3, 1, 'chest');
-DELETE FROM snowflake_migrate.declared_references WHERE relation = 't.bags'::regclass AND referenced = 't.npcs'::regclass;
 DELETE FROM a.bags WHERE owner_type = 'npc';
 CALL snowflake_migrate.merge('{a}', 't', '{369}');
 SELECT snowflake_migrate.declare_no_reference('t.bags', 'owner_id') \g /dev/null
@@ -586,4 +605,9 @@ CREATE TABLE t.parties (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), kind 
 CREATE TABLE a.parties AS SELECT 1::bigint AS id, 'none' AS kind, '{}'::bigint[] AS member_ids;
 SELECT snowflake_migrate.declare_reference('t.parties', 'member_ids', 't.players', 'kind = ''player''') \g /dev/null
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.parties' AND object = 'member_ids';
+-- the example of a row without a key is the row
+CREATE TABLE t.logs (at int, who bigint, kind text);
+CREATE TABLE a.logs AS SELECT 1 AS at, 2::bigint AS who, 'system' AS kind;
+SELECT snowflake_migrate.declare_reference('t.logs', 'who', 't.players', 'kind = ''player''') \g /dev/null
+SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.logs' AND object = 'who';
 DROP SCHEMA a, t CASCADE;

@@ -273,14 +273,17 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.can_set(regclass, regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller may set a sequence';
 
-/* An expression for what names the row s in a report: its key, or all of it; a cast could be its table's owner's. */
-CREATE FUNCTION snowflake_migrate_internal.row_text(key name[]) RETURNS text
+/*
+ * An expression for what names the row s in a report: its key, or all of it (whole); a cast could be its table's
+ * owner's.
+ */
+CREATE FUNCTION snowflake_migrate_internal.row_text(key name[], whole text DEFAULT 's.*') RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE cardinality(key) WHEN 0 THEN 'left(ROW (s.*)::text, 100)'
+	SELECT CASE cardinality(key) WHEN 0 THEN 'left(ROW (' || whole || ')::text, 100)'
 			ELSE snowflake_migrate_internal.key_text('s.@', key) END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[])
+COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[], text)
 	IS 'for snowflake_migrate.merge()''s own use: an expression for a row''s key';
 
 /*

@@ -4,9 +4,9 @@
  */
 
 /*
- * The references whose conditions can be looked at in the rows of a source, each with all of its conditions as one
- * sum.  is_complete: values for which none holds are looked after.  refers_to_others: it is declared as one to a table,
- * too, whose keys stay what they are, so that its condition is not looked at.
+ * The columns, and the places in documents, whose references have conditions that can be looked at in the rows of a
+ * source, each with all of its conditions as one sum, those of references to keys that stay as well.  is_complete:
+ * values for which none holds are looked after.
  */
 CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	run_ bigint,
@@ -18,24 +18,26 @@ CREATE FUNCTION snowflake_migrate_internal.conditional_references(
 	OUT key name[],
 	OUT name name,
 	OUT conditions text,
-	OUT is_complete boolean,
-	OUT refers_to_others boolean) RETURNS SETOF record
+	OUT is_complete boolean) RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT s.no, s.source_no, s.source, t.relation, s.source_relation, t.key, f.name,
-		string_agg(DISTINCT format('((%s) IS TRUE)::int', f.condition), ' + ') FILTER (WHERE f.condition IS NOT NULL),
+		string_agg(format('((%s) IS TRUE)::int', f.condition), ' + ') FILTER (WHERE f.condition IS NOT NULL),
 		/* A document for which no condition holds need not hold ids.  Of others, it may be declared. */
 		bool_or(f.condition IS NULL) OR f.path IS NOT NULL OR EXISTS (
 			SELECT FROM snowflake_migrate.declared_no_references AS r
-			WHERE r.relation = t.relation AND r.column_name = f.name AND r.path IS NULL),
-		EXISTS (
-			SELECT FROM snowflake_migrate.declared_references AS r
-			WHERE r.relation = t.relation AND r.column_name = f.name
-				AND r.referenced <> ALL (ARRAY(SELECT p.relation FROM snowflake_migrate_internal.plan_tables AS p
-											   WHERE p.run = run_ AND p.kind = 'id')))
+			WHERE r.relation = t.relation AND r.column_name = f.name AND r.path IS NULL)
 	FROM snowflake_migrate_internal.source_tables(run_) AS s
 		JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.no = s.no
-		JOIN snowflake_migrate_internal.plan_references AS f ON f.run = run_ AND f.no = s.no
+		JOIN (
+			SELECT r.no, r.name, r.path, r.condition
+			FROM snowflake_migrate_internal.plan_references AS r
+			WHERE r.run = run_
+			UNION
+			SELECT c.no, c.name, NULL, k.condition
+			FROM snowflake_migrate_internal.plan_columns AS c, unnest(c.kept_conditions) AS k (condition)
+			WHERE c.run = run_
+		) AS f ON f.no = s.no
 	WHERE snowflake_migrate_internal.can_read(s.source_relation)
 		AND snowflake_migrate_internal.has_columns(s.source_relation, ARRAY[f.name])
 	GROUP BY s.no, s.source_no, s.source, t.relation, s.source_relation, t.key, f.name, f.path
@@ -57,6 +59,7 @@ AS $$
 DECLARE
 	source CONSTANT name := refs[1] ->> 'source';
 	relation CONSTANT regclass := refs[1] ->> 'relation';
+	source_relation CONSTANT regclass := refs[1] ->> 'source_relation';
 	conditions CONSTANT text[] := ARRAY(
 		SELECT c.ref ->> 'conditions' FROM unnest(refs) WITH ORDINALITY AS c (ref, n) ORDER BY c.n);
 	asked CONSTANT text[] := ARRAY(
@@ -71,8 +74,7 @@ BEGIN
 		RETURN true;
 	END IF;
 	FOR r IN EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT c.ref ->> 'name' AS name, (c.ref -> 'is_complete')::boolean AS is_complete,
-			(c.ref -> 'refers_to_others')::boolean AS refers_to_others, f.*
+		SELECT c.ref ->> 'name' AS name, (c.ref -> 'is_complete')::boolean AS is_complete, f.*
 		FROM unnest({'refs'}::jsonb[]) WITH ORDINALITY AS c (ref, n)
 			JOIN (
 				SELECT v.n, count(*) FILTER (WHERE v.held > 1) AS overlapping,
@@ -87,8 +89,13 @@ BEGIN
 		ORDER BY n
 	$query$, jsonb_build_object(
 		'refs', refs::text,
-		'row', snowflake_migrate_internal.row_text(ARRAY(SELECT jsonb_array_elements_text(refs[1] -> 'key'))::name[]),
-		'named_rows', snowflake_migrate_internal.named_rows((refs[1] ->> 'source_relation')::regclass, relation),
+		'row', snowflake_migrate_internal.row_text(
+			ARRAY(SELECT jsonb_array_elements_text(refs[1] -> 'key'))::name[],
+			(SELECT string_agg(format('s.%I', a.attname), ', ' ORDER BY a.attnum)
+			 FROM pg_attribute AS a
+			 WHERE a.attrelid = source_relation AND a.attnum > 0 AND NOT a.attisdropped
+				AND snowflake_migrate_internal.has_columns(relation, ARRAY[a.attname]))),
+		'named_rows', snowflake_migrate_internal.named_rows(source_relation, relation),
 		'held', (
 			SELECT string_agg(format('%s AS "snowflake conditions %s"', c.condition, c.n), ', ')
 			FROM unnest(CASE stage WHEN 'with maps' THEN asked ELSE conditions END)
@@ -106,14 +113,11 @@ BEGIN
 				'Declare references whose conditions exclude each other.');
 		END IF;
 		IF r.left_out > 0 AND NOT r.is_complete THEN
-			PERFORM snowflake_migrate_internal.add_to_report(
-				run_, CASE WHEN r.refers_to_others THEN 'info' ELSE 'warning' END, source, relation::text, r.name,
-				format('no condition of a reference%s holds: values are copied as they are',
-					   CASE WHEN r.refers_to_others THEN ' to what is renumbered' ELSE '' END),
-				r.left_out, r.left_out_example,
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', source, relation::text, r.name,
+				'no condition of a reference holds: values are copied as they are', r.left_out, r.left_out_example,
 				format('If they are ids too: SELECT snowflake_migrate.declare_reference(%L, %L, ''?'', ''?''); if not: '
 					   'SELECT snowflake_migrate.declare_no_reference(%1$L, %2$L);', relation, r.name),
-				is_question => NOT r.refers_to_others);
+				is_question => true);
 		END IF;
 	END LOOP;
 	RETURN true;

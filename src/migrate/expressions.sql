@@ -127,6 +127,12 @@ AS $$
 	FROM snowflake_migrate_internal.plan_references AS r JOIN t USING (no)
 	WHERE r.run = run_ AND r.condition IS NOT NULL
 	UNION ALL
+	SELECT t.relation, c.name, format('SELECT (%s) IS TRUE FROM %s', k.condition, t.named)
+	FROM snowflake_migrate_internal.plan_columns AS c
+		JOIN t USING (no)
+		CROSS JOIN LATERAL unnest(c.kept_conditions) AS k (condition)
+	WHERE c.run = run_ AND k.condition IS NOT NULL
+	UNION ALL
 	SELECT t.relation, 'only', format('SELECT (%s) IS TRUE FROM %s', t.condition, t.named)
 	FROM t
 	WHERE t.condition IS NOT NULL

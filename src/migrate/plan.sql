@@ -190,6 +190,8 @@ CREATE TABLE snowflake_migrate_internal.plan_columns (
 	combine text,						-- how values of rows that become one are combined
 	combined_by name,					-- by which constraint's policy
 	declared_by name,					-- and by whom
+	kept_conditions text[],				-- of references to keys that stay; an element is null: of one without any
+	kept_declared_by name[],			-- who declared these conditions
 	PRIMARY KEY (run, no, name)
 );
 
@@ -769,15 +771,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the tables of a plan';
 
-/* Writes the columns of a plan, and which policy may change each. */
+/*
+ * Writes the columns of a plan, and which policy may change each.  Of declared references that are not in the plan, as
+ * what they lead to keeps its keys, the conditions are kept: they tell such values from those of which nothing is
+ * declared.
+ */
 CREATE FUNCTION snowflake_migrate_internal.write_columns(run_ bigint) RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	INSERT INTO snowflake_migrate_internal.plan_columns
-		(run, no, name, position, generated, changed_by, in_target, combine, combined_by, declared_by)
+		(run, no, name, position, generated, changed_by, in_target, combine, combined_by, declared_by, kept_conditions,
+		 kept_declared_by)
 	SELECT run_, t.no, a.attname, a.attnum, a.attgenerated <> '',
 		coalesce(x.policy, CASE WHEN k.way IS NOT NULL THEN 'combine' END),
-		coalesce(x.in_target, k.way IS NOT NULL), k.way, k.constraint_name, k.declared_by
+		coalesce(x.in_target, k.way IS NOT NULL), k.way, k.constraint_name, k.declared_by, u.conditions, u.declared_by
 	FROM snowflake_migrate_internal.plan_tables AS t
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
 		LEFT JOIN LATERAL (
@@ -793,6 +800,16 @@ AS $$
 			WHERE p.relation = t.relation AND p.combine ? a.attname
 			ORDER BY p.constraint_name
 			LIMIT 1) AS k (way, constraint_name, declared_by) ON true
+		LEFT JOIN LATERAL (
+			SELECT array_agg(r.condition ORDER BY r.condition),
+				array_agg(r.declared_by) FILTER (WHERE r.condition IS NOT NULL)
+			FROM snowflake_migrate.declared_references AS r
+			WHERE r.relation = t.relation AND r.column_name = a.attname AND r.path IS NULL
+				AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
+								WHERE f.run = run_ AND f.no = t.no AND f.name = a.attname AND f.declared
+									AND f.condition IS NOT DISTINCT FROM r.condition)
+			) AS u (conditions, declared_by)
+			ON NOT (t.kind = 'id' AND t.key = ARRAY[a.attname]) AND t.mode <> 'ignore' AND a.attgenerated = ''
 	WHERE t.run = run_
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.write_columns(bigint)
@@ -997,8 +1014,8 @@ AS $$
 BEGIN
 	PERFORM snowflake_migrate_internal.report_merged_before(run_);
 	PERFORM snowflake_migrate_internal.write_tables(run_);
-	PERFORM snowflake_migrate_internal.write_columns(run_);
 	PERFORM snowflake_migrate_internal.write_references(run_);
+	PERFORM snowflake_migrate_internal.write_columns(run_);
 	PERFORM snowflake_migrate_internal.write_steps_in_use(run_);
 	PERFORM snowflake_migrate_internal.refuse_rules_in_use(run_) WHERE snowflake_migrate_internal.is_in_use(run_);
 	/* As they are in the plan: the declarations may be others by now. */
@@ -1013,6 +1030,11 @@ BEGIN
 		FROM snowflake_migrate_internal.plan_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
 		WHERE r.run = run_ AND r.condition IS NOT NULL;
+	PERFORM snowflake_migrate_internal.refuse_declared(d.declared_by, t.relation, c.name)
+		FROM snowflake_migrate_internal.plan_columns AS c
+			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
+			CROSS JOIN LATERAL unnest(c.kept_declared_by) AS d (declared_by)
+		WHERE c.run = run_;
 	PERFORM snowflake_migrate_internal.refuse_declared(p.declared_by, p.relation, p.constraint_name)
 		FROM snowflake_migrate.declared_policies AS p JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
 		WHERE t.run = run_ AND (p.policy = 'rerank' OR p.precedence IS NOT NULL);

@@ -74,7 +74,7 @@ sub refused
 }
 
 sub condition { my ($condition) = @_; return "declare_reference('t.notes', 'owner_id', 't.players', \$x\$$condition\$x\$)" }
-sub insert_condition { my ($condition) = @_; return "INSERT INTO snowflake_migrate.declared_references (relation, column_name, referenced, condition, dangling) VALUES ('t.notes', 'owner_id', 't.players', \$x\$$condition\$x\$, 'error')" }
+sub insert_condition { my ($condition, $referenced) = (@_, 't.players'); return "INSERT INTO snowflake_migrate.declared_references (relation, column_name, referenced, condition, dangling) VALUES ('t.notes', 'owner_id', '$referenced', \$x\$$condition\$x\$, 'error')" }
 
 my $reads = 'kind IN (SELECT k.kind FROM mallory.kinds AS k)';
 
@@ -84,6 +84,8 @@ as($superuser, 'DELETE FROM snowflake_migrate.declared_references');
 as('mallory', 'ALTER TABLE mallory.kinds RENAME TO former; CREATE VIEW mallory.kinds AS SELECT kind FROM mallory.former WHERE mallory.deed() IS NOT NULL; GRANT SELECT ON mallory.kinds TO PUBLIC');
 refused('a view in a condition', condition($reads), insert_condition($reads));
 refused('a function in her schema', condition(q{mallory.norm(kind) = 'player'}), insert_condition(q{mallory.norm(kind) = 'player'}));
+# One of a reference that changes nothing is evaluated as well.
+refused('a reference to keys that stay', undef, insert_condition(q{mallory.norm(kind) = 'player'}, 'lib.kinds'));
 # lib.norm() is the superuser's; who may create there can do so once more.
 as($superuser, 'GRANT CREATE ON SCHEMA lib TO mallory');
 refused('a function that could be overloaded', condition(q{lib.norm(kind) = 'player'}), insert_condition(q{lib.norm(kind) = 'player'}));
@@ -104,6 +106,7 @@ as($superuser, 'DELETE FROM snowflake_migrate.declared_references');
 $server->safe_psql('postgres', q{SELECT snowflake_migrate.grant_to('mallory')});
 foreach my $what ([ 'only', q{UPDATE snowflake_migrate.declared_tables SET condition = 'mallory.deed() IS NOT NULL'} ],
 	[ 'combine', q{INSERT INTO snowflake_migrate.declared_policies (relation, constraint_name, policy, combine) VALUES ('t.players', 'players_name_key', 'keep_target', '{"gold": "length(mallory.deed())"}')} ],
+	[ 'keys that stay', insert_condition('mallory.deed() IS NULL', 'lib.kinds') ],
 	[ 'the rest', insert_condition('mallory.deed() IS NULL') ])
 {
 	my ($name, $declare) = @$what;
