@@ -345,11 +345,36 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_published_table(oid)
 	IS 'for snowflake_migrate.adopt()''s own use: what adds a table to a publication again';
 
+/*
+ * Who has to create an object again, as a comment before the statements: a constant is read by its type's owner's code,
+ * which SET ROLE does not hold.  A view's and a function's owner made its constants; those of what is over a table may
+ * be another's.
+ */
+CREATE FUNCTION snowflake_migrate_internal.adopt_only_as(class oid, object oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('-- connected as role %s: SET ROLE is not enough, as its code could go back', o.role::regrole)
+	FROM snowflake_internal.strongest_role() AS s
+		CROSS JOIN (
+			SELECT c.relowner FROM pg_class AS c WHERE class = 'pg_class'::regclass AND c.oid = object
+			UNION ALL
+			SELECT p.proowner FROM pg_proc AS p WHERE class = 'pg_proc'::regclass AND p.oid = object
+			UNION ALL
+			SELECT y.typowner
+			FROM pg_depend AS d JOIN pg_type AS y ON y.oid = d.refobjid
+			WHERE d.classid = class AND d.objid = object AND d.refclassid = 'pg_type'::regclass) AS o (role)
+	WHERE s.is_superuser AND o.role = ANY (snowflake_internal.other_roles())
+	ORDER BY o.role
+	LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_only_as(oid, oid)
+	IS 'for snowflake_migrate.adopt()''s own use: who has to create an object again';
+
 /* What creates an object again, or adds it again.  Null where this is not how to deal with it. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_definition(class oid, object oid) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE class::regclass
+	SELECT coalesce(snowflake_migrate_internal.adopt_only_as(class, object) || E'\n', '') || CASE class::regclass
 		WHEN 'pg_class'::regclass THEN
 			(SELECT snowflake_migrate_internal.adopt_view(c.oid) FROM pg_class AS c
 			 WHERE c.oid = object AND c.relkind IN ('v', 'm'))
@@ -639,7 +664,7 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_object_blockers(
 	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH object AS MATERIALIZED (
 		SELECT o.* FROM snowflake_migrate_internal.adopt_dependents(tables, columns) AS o
@@ -1063,7 +1088,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	relations record;
-	seen oid[];
+	seen text;
 BEGIN
 	RETURN QUERY SELECT d.* FROM snowflake_migrate_internal.adopt_declaration_blockers() AS d;
 	IF FOUND THEN
@@ -1071,7 +1096,7 @@ BEGIN
 	END IF;
 	LOOP
 		SELECT r.* INTO relations FROM snowflake_migrate_internal.adopt_relations(tables, columns) AS r;
-		EXIT WHEN relations.read = seen;
+		EXIT WHEN concat(relations) = seen;
 		RETURN QUERY
 			SELECT d.relation, d.advice, concat_ws(': ', d.object, d.problem)
 			FROM snowflake_internal.dangerous_code(
@@ -1079,7 +1104,7 @@ BEGIN
 		IF FOUND THEN
 			RETURN;
 		END IF;
-		seen := relations.read;
+		seen := concat(relations);
 	END LOOP;
 	RETURN QUERY SELECT o.* FROM snowflake_migrate_internal.adopt_overload_blockers(tables, columns) AS o;
 END

@@ -32,11 +32,17 @@ AS $$ SELECT CASE WHEN strpos(item, tag) = 0 THEN tag || item || tag ELSE quote_
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_quoted(text, text)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: a text as a literal';
 
-/* The function of a shadow's trigger, or null: whoever owns the table could put another's function there, too. */
+/*
+ * The function of a shadow's trigger, or null: whoever owns the table could put another's function there, too, so that
+ * its name does not say enough.
+ */
 CREATE FUNCTION snowflake_migrate_internal.adopt_own_function(function oid) RETURNS regprocedure
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT p.oid::regprocedure FROM pg_proc AS p WHERE p.oid = function AND starts_with(p.proname, 'snowflake_new_')
+	SELECT p.oid::regprocedure
+	FROM pg_proc AS p
+	WHERE p.oid = function AND starts_with(p.proname, 'snowflake_new_')
+		AND p.prosrc ~ '^ BEGIN NEW[.]"?snowflake_new_.* := NEW[.].*; RETURN NEW; END $'
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_own_function(oid)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: the function of a shadow''s trigger';

@@ -17,6 +17,16 @@ AS $$
 	),
 	t AS MATERIALIZED (
 		SELECT c.*, c.oid::regclass AS name FROM pg_class AS c WHERE c.oid IN (SELECT s.relation FROM s)
+	),
+	caller AS MATERIALIZED (
+		SELECT r.role, snowflake_internal.other_roles() AS others
+		FROM snowflake_internal.strongest_role() AS r WHERE r.is_superuser
+	),
+	/* Those that refer to what is widened, or are referred to, are changed as well: foreign keys are made anew. */
+	changed AS MATERIALIZED (
+		SELECT c.relowner, c.relnamespace, c.oid::regclass AS name
+		FROM snowflake_migrate_internal.adopt_relations(tables, columns) AS r, unnest(r.read) AS x (oid)
+			JOIN pg_class AS c USING (oid)
 	)
 	SELECT t.name, 'adopt it by snowflake_migrate.adopt(), which takes it with its partitions or children',
 		format(CASE WHEN t.relkind = 'p' OR t.relispartition
@@ -25,11 +35,22 @@ AS $$
 	FROM t
 	WHERE t.relkind = 'p' OR EXISTS (SELECT FROM pg_inherits AS i WHERE t.oid IN (i.inhrelid, i.inhparent))
 	UNION ALL
-	SELECT t.name, format('connect as role %s', t.relowner::regrole),
+	SELECT c.name, format('connect as role %s', c.relowner::regrole),
 		format('code of role %s, its owner, could run with the rights of role %s between the steps',
-			   t.relowner::regrole, r.role)
-	FROM t CROSS JOIN snowflake_internal.strongest_role() AS r
-	WHERE r.is_superuser AND t.relowner = ANY ((SELECT snowflake_internal.other_roles())::oid[])
+			   c.relowner::regrole, r.role)
+	FROM changed AS c CROSS JOIN caller AS r
+	WHERE c.relowner = ANY (r.others)
+	UNION ALL
+	/* Its owner can drop the table, and put another in its place. */
+	SELECT c.name, format('connect as the owner of the table, where that is no superuser; '
+						  'or ALTER SCHEMA %I OWNER TO %s;', n.nspname, r.role),
+		format('code of role %s, whose schema it is in, could run with the rights of role %s between the steps',
+			   o.role::regrole, r.role)
+	FROM changed AS c
+		CROSS JOIN caller AS r
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		CROSS JOIN LATERAL snowflake_internal.other_schema_owner(n.oid, r.others) AS o
+	WHERE c.relowner <> ALL (r.others) AND o.role IS NOT NULL
 	UNION ALL
 	SELECT t.name, format('GRANT CREATE ON SCHEMA %I TO %I;', n.nspname, current_user),
 		format('role %I may not create in schema %I, where the trigger''s function and the indexes are', current_user,
@@ -249,6 +270,18 @@ AS $$
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.overloader(d.refclassid, d.refobjid)) AS x (role)
 	/* Of a trigger function there is one alone. */
 	WHERE r.is_superuser AND f.prorettype IS DISTINCT FROM 'trigger'::regtype AND x.role IS NOT NULL
+	UNION ALL
+	/* A constant is read anew, as its type's owner says. */
+	SELECT DISTINCT o.relation,
+		format('connect as the owner of the table; or ALTER TYPE %s OWNER TO %s;', y.oid::regtype, r.role),
+		format('%s: code of role %s would run with the rights of role %s: %s',
+			   pg_describe_object(o.classid, o.objid, 0), y.typowner::regrole, r.role,
+			   pg_describe_object('pg_type'::regclass, y.oid, 0))
+	FROM o
+		CROSS JOIN snowflake_internal.strongest_role() AS r
+		JOIN pg_depend AS d ON d.classid = o.classid AND d.objid = o.objid AND d.refclassid = 'pg_type'::regclass
+		JOIN pg_type AS y ON y.oid = d.refobjid
+	WHERE r.is_superuser AND y.typowner = ANY ((SELECT snowflake_internal.other_roles())::oid[])
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_recreated_blockers(regclass[], name[])
 	IS 'for snowflake_migrate.adopt_plan()''s own use: what it can''t create again';

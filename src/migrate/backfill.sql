@@ -20,23 +20,36 @@ SELECT pg_catalog.pg_extension_config_dump('snowflake_migrate.backfills', '');
 /* It says nothing about rows, and snowflake_migrate.check() looks at it. */
 GRANT SELECT ON snowflake_migrate.backfills TO PUBLIC;
 
-/* Raises an error where a table can't be given ids for times. */
+/* Locks a table, and raises an error where it can't be given ids for times. */
 CREATE FUNCTION snowflake_migrate_internal.check_backfill(relation regclass, id_column name, created_column name)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
+	name CONSTANT text := relation;
 	types regtype[];
 BEGIN
 	IF relation IS NULL OR id_column IS NULL OR created_column IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
 			MESSAGE = 'the table and its columns must not be null';
 	END IF;
-	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[id_column, created_column]);
+	PERFORM snowflake_migrate_internal.columns_exist(relation, '{}');
 	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation AND c.relkind IN ('r', 'p')) THEN
 		RAISE EXCEPTION USING ERRCODE = 'wrong_object_type', MESSAGE = format('%s is not a table', relation);
 	END IF;
+	/*
+	 * Nobody adds rows, moves them, or puts code there that is not looked at; nor another table or type in the place of
+	 * the one that is.  Its triggers fire.
+	 */
+	EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', name);
+	IF to_regclass(name) IS DISTINCT FROM relation THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+			MESSAGE = format('table %s was renamed while it was to be locked', name);
+	END IF;
+	PERFORM snowflake_internal.refuse_dangerous_code(
+		ARRAY[relation::oid], ARRAY[relation::oid], fires_triggers => true);
+	PERFORM snowflake_migrate_internal.columns_exist(relation, ARRAY[id_column, created_column]);
 	types := ARRAY(
 		SELECT a.atttypid FROM unnest(ARRAY[id_column, created_column]) WITH ORDINALITY AS g (name, n)
 			JOIN pg_attribute AS a ON a.attrelid = relation AND a.attname = g.name ORDER BY g.n);
@@ -50,9 +63,6 @@ BEGIN
 			DETAIL = format('The column has type %s.', types[2]),
 			HINT = 'Give a column of type timestamp with time zone, timestamp without time zone or date.';
 	END IF;
-	/* Nobody adds rows, moves them, or puts code there that is not looked at. */
-	EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', relation);
-	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], ARRAY[relation::oid]);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_backfill(regclass, name, name)
@@ -138,6 +148,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_used(regclass, jsonb, bigint)
 	IS 'for snowflake_migrate.backfill()''s own use: an error where a node number was used';
 
+/* As record_node(). */
+CREATE FUNCTION snowflake_migrate_internal.record_backfill(node bigint, relation regclass, until timestamptz)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
+AS $$
+BEGIN
+	INSERT INTO snowflake_migrate.backfills (node, relation, until) VALUES (node, relation::text, until);
+EXCEPTION WHEN lock_not_available THEN
+	PERFORM snowflake_migrate_internal.refuse_locked_node(node);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.record_backfill(bigint, regclass, timestamptz)
+	IS 'for snowflake_migrate.backfill()''s own use: puts the use of a node number on record';
+
 /* Uses a node number up: puts it on record, and sets it aside in the registry, where there is one. */
 CREATE FUNCTION snowflake_migrate_internal.begin_backfill(
 	relation regclass,
@@ -163,7 +187,7 @@ BEGIN
 	/* Where the rows get to, were they all made at the latest time. */
 	SELECT greatest(clock_timestamp(), times.latest + l.tick * (2 + times.rows / (names ->> 'slots')::bigint))
 		INTO until FROM snowflake_migrate_internal.layout() AS l;
-	INSERT INTO snowflake_migrate.backfills (node, relation, until) VALUES (node, relation::text, until);
+	PERFORM snowflake_migrate_internal.record_backfill(node, relation, until);
 	/* Whoever sees the ids must not lose the record of their number to a crash. */
 	PERFORM set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off';
 	/* The last, since no rollback takes it back. */
@@ -183,11 +207,13 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET quote_all_identifiers = off
 AS $$
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.backfill_names(relation, id_column, created_column, node);
+	names jsonb;
 	wanted bigint;
 	made record;
 BEGIN
 	PERFORM snowflake_migrate_internal.check_backfill(relation, id_column, created_column);
+	/* Since it is locked, its name stays what it is. */
+	names := snowflake_migrate_internal.backfill_names(relation, id_column, created_column, node);
 	wanted := (snowflake_migrate_internal.check_times(relation, names)).rows;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		WITH made AS (

@@ -100,11 +100,13 @@ AS $$
 				JOIN pg_attribute AS a ON a.attrelid = k.relation AND a.attnum = ANY (k.columns)
 			WHERE f.contype = 'f'
 				AND (coalesce(pg_partition_root(f.conrelid), f.conrelid) IN (SELECT m.oid FROM merged AS m)
-					 OR coalesce(pg_partition_root(f.confrelid), f.confrelid) IN (SELECT m.oid FROM merged AS m))),
+					 OR coalesce(pg_partition_root(f.confrelid), f.confrelid) IN (SELECT m.oid FROM merged AS m))
+			ORDER BY 1),
 		ARRAY(
 			SELECT (c.oid, c.name)::snowflake_internal.table_column
 			FROM stored AS c
-			WHERE (c.no, c.name) NOT IN (SELECT l.no, l.name FROM lacking AS l))
+			WHERE (c.no, c.name) NOT IN (SELECT l.no, l.name FROM lacking AS l)
+			ORDER BY 1)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the columns whose values a run casts, and those that it is given';
@@ -271,7 +273,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.lock_code_schemas(bigint, snowfla
 
 /*
  * Raises an error where going on with a run would run other roles' code with a superuser's rights.  While it waits for
- * a lock, foreign keys may be added: it looks until nothing is.
+ * a lock, foreign keys may be added, and columns dropped from a source: it looks until nothing is.
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_code(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -280,18 +282,16 @@ DECLARE
 	relations record;
 	columns record;
 	overload record;
-	seen_read oid[];
-	seen_written oid[];
+	seen text;
 BEGIN
 	LOOP
 		SELECT r.read, r.written INTO relations FROM snowflake_migrate_internal.run_relations(run_) AS r;
-		EXIT WHEN relations.read = seen_read AND relations.written = seen_written;
 		columns := snowflake_migrate_internal.run_columns(run_);
+		EXIT WHEN concat(relations, columns) = seen;
 		PERFORM snowflake_migrate_internal.lock_code_schemas(run_, columns.given_columns);
 		PERFORM snowflake_internal.refuse_dangerous_code(relations.read, relations.written,
 			columns.cast_columns, columns.given_columns);
-		seen_read := relations.read;
-		seen_written := relations.written;
+		seen := concat(relations, columns);
 	END LOOP;
 	IF (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s) THEN
 		SELECT o.* INTO overload FROM snowflake_migrate_internal.overloads(run_, columns.given_columns) AS o LIMIT 1;
@@ -316,8 +316,7 @@ AS $$
 DECLARE
 	relations record;
 	columns record;
-	seen_read oid[];
-	seen_written oid[];
+	seen text;
 	caller CONSTANT record := snowflake_internal.strongest_role();
 BEGIN
 	LOOP
@@ -327,7 +326,7 @@ BEGIN
 			INTO relations
 			FROM snowflake_migrate_internal.run_relations(run_) AS r;
 		columns := snowflake_migrate_internal.run_columns(run_);
-		EXIT WHEN NOT caller.is_superuser OR (relations.read = seen_read AND relations.written = seen_written);
+		EXIT WHEN NOT caller.is_superuser OR concat(relations, columns) = seen;
 		PERFORM snowflake_migrate_internal.lock_code_schemas(run_, columns.given_columns);
 		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, d.relation::text, d.object, d.problem,
 				advice => concat_ws(' ', d.advice, CASE
@@ -339,8 +338,7 @@ BEGIN
 		IF FOUND THEN
 			RETURN false;
 		END IF;
-		seen_read := relations.read;
-		seen_written := relations.written;
+		seen := concat(relations, columns);
 	END LOOP;
 	PERFORM snowflake_migrate_internal.add_to_report(run_,
 			CASE WHEN caller.is_superuser THEN 'error' ELSE 'warning' END, NULL, o.relation::text, o.object, o.problem,
@@ -354,7 +352,7 @@ BEGIN
 				advice => format('Look at what it does, and make sure that you trust role %s.', c.owner))
 			FROM snowflake_internal.touched(relations.read, relations.written) AS t
 				CROSS JOIN LATERAL snowflake_internal.foreign_code(t.touched, t.all_written,
-					columns.cast_columns, columns.given_columns, snowflake_internal.other_roles()) AS c
+					columns.cast_columns, columns.given_columns, false, snowflake_internal.other_roles()) AS c
 			WHERE NOT c.is_possible;
 	END IF;
 	RETURN true;

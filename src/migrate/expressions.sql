@@ -51,7 +51,7 @@ BEGIN
 		SELECT DISTINCT
 			format('code of role %s would run with the rights of role %s: %s', c.owner, caller.role, c.code),
 			format('Call nothing that role %s could change.', c.owner)
-		FROM snowflake_internal.foreign_code(ARRAY[view::oid], '{}', '{}', '{}', others) AS c
+		FROM snowflake_internal.foreign_code(ARRAY[view::oid], '{}', '{}', '{}', false, others) AS c
 		WHERE c.code <> pg_describe_object('pg_class'::regclass, view, 0);
 	RETURN QUERY
 		WITH tree AS MATERIALIZED (

@@ -190,7 +190,8 @@ AS $$
 BEGIN
 	PERFORM pg_catalog.set_config(s.key, s.value, false)
 		FROM pg_catalog.jsonb_each_text(settings::pg_catalog.jsonb) AS s
-		WHERE pg_catalog.current_setting(s.key, true) IS DISTINCT FROM s.value;
+		/* Whose path the worker has, IS DISTINCT FROM would look for their operator. */
+		WHERE (pg_catalog.current_setting(s.key, true) OPERATOR(pg_catalog.=) s.value) IS NOT TRUE;
 	RETURN 0;
 END
 $$;

@@ -25,33 +25,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.schemas_text(name[])
 	IS 'for snowflake_migrate.merge()''s own use: schemas as errors name them';
 
-/*
- * Locks targets until the end of the transaction, or raises an error where another session merges into one of them.
- * Only the first transaction of all that merge into a target inserts its row; another one would wait for that.
- * strength is that of the lock: see jobs.sql.
- */
+/* Locks targets until the end of the transaction, or raises an error where another session merges into one of them. */
 CREATE FUNCTION snowflake_migrate_internal.lock_targets(targets name[], strength text DEFAULT 'UPDATE') RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	locked name;
-	found_ name;
 BEGIN
 	FOREACH locked IN ARRAY targets LOOP
-		EXECUTE format('SELECT t.target FROM snowflake_migrate_internal.targets AS t
-			WHERE t.target = $1 FOR %s SKIP LOCKED', strength) INTO found_ USING locked;
-		CONTINUE WHEN found_ IS NOT NULL;
-		IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.targets AS t WHERE t.target = locked) THEN
-			BEGIN
-				INSERT INTO snowflake_migrate_internal.targets VALUES (locked) ON CONFLICT DO NOTHING;
-				CONTINUE WHEN FOUND;
-			EXCEPTION WHEN lock_not_available THEN
-				NULL;
-			END;
+		IF NOT snowflake_migrate_internal.lock_name(locked, strength) THEN
+			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+				MESSAGE = format('another session merges into schema "%s"', locked),
+				HINT = 'See snowflake_migrate.progress.';
 		END IF;
-		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-			MESSAGE = format('another session merges into schema "%s"', locked),
-			HINT = 'See snowflake_migrate.progress.';
 	END LOOP;
 END
 $$;
@@ -343,8 +329,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.write_run(
 		run_, schemas_, targets_, nodes_, 'copying', batch_size_, clock_timestamp());
 	PERFORM snowflake_migrate_internal.occupy(run_);
-	INSERT INTO snowflake_migrate.nodes (node, run, source)
-		SELECT u.node, run_, u.source
+	PERFORM snowflake_migrate_internal.record_node(u.node, run_, u.source)
 		FROM snowflake_migrate.runs AS r CROSS JOIN LATERAL unnest(r.nodes, r.sources) AS u (node, source)
 		WHERE r.run = run_;
 	RETURN run_;
@@ -470,15 +455,21 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_errors(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where the report has errors';
 
-/* Raises an error where columns may be references, and nobody has said what they are. */
+/*
+ * Raises an error where columns may be references, and nobody has said what they are; or where rows would be lost
+ * (without a column, find_lost_for_nothing()).
+ */
 CREATE FUNCTION snowflake_migrate_internal.refuse_questions(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	questions text;
+	are_rows boolean;
 BEGIN
-	SELECT string_agg(format('table %s, %s: %s', f.relation, f.object, f.problem), E'\n' ORDER BY f.relation, f.object)
-		INTO questions
+	SELECT string_agg(format('table %s: %s', concat_ws(', ', f.relation, f.object), f.problem), E'\n'
+					  ORDER BY f.relation, f.object),
+			bool_or(f.object IS NULL)
+		INTO questions, are_rows
 		FROM (SELECT f.*
 			  FROM snowflake_migrate.report AS f
 			  WHERE f.run = run_ AND f.is_question
@@ -486,10 +477,13 @@ BEGIN
 			  LIMIT 20) AS f;
 	IF questions IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = 'columns may hold ids, and nothing says of which table', DETAIL = questions,
-			HINT = 'Answer each with snowflake_migrate.declare_reference() or '
-				'snowflake_migrate.declare_no_reference(), as snowflake_migrate.check() advises, '
-				'or call with accept_warnings => true.';
+			MESSAGE = CASE WHEN are_rows THEN 'rows would be lost, and nothing says that they are the same as others'
+				ELSE 'columns may hold ids, and nothing says of which table' END,
+			DETAIL = questions,
+			HINT = CASE WHEN are_rows THEN 'Do as snowflake_migrate.check() advises'
+				ELSE 'Answer each with snowflake_migrate.declare_reference() or '
+					'snowflake_migrate.declare_no_reference(), as snowflake_migrate.check() advises' END
+				|| ', or call with accept_warnings => true.';
 	END IF;
 END
 $$;

@@ -3,7 +3,49 @@
  * one later: a number is used by one run alone, and where there is a registry it is set aside.
  */
 
-/* Raises an error where this can't be the node of new ids: one that has made ids could make them again. */
+/*
+ * Locks a name of the table "targets" until the end of the transaction: that of a target, or a node number's.  Returns
+ * whether it could.  Only the first transaction of all inserts the row; another one would wait for that.  strength is
+ * that of the lock: see jobs.sql.
+ */
+CREATE FUNCTION snowflake_migrate_internal.lock_name(locked name, strength text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
+AS $$
+DECLARE
+	found_ name;
+BEGIN
+	EXECUTE format('SELECT t.target FROM snowflake_migrate_internal.targets AS t
+		WHERE t.target = $1 FOR %s SKIP LOCKED', strength) INTO found_ USING locked;
+	IF found_ IS NOT NULL THEN
+		RETURN true;
+	ELSIF EXISTS (SELECT FROM snowflake_migrate_internal.targets AS t WHERE t.target = locked) THEN
+		RETURN false;
+	END IF;
+	INSERT INTO snowflake_migrate_internal.targets VALUES (locked) ON CONFLICT DO NOTHING;
+	RETURN FOUND;
+EXCEPTION WHEN lock_not_available THEN
+	RETURN false;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.lock_name(name, text)
+	IS 'for snowflake_migrate.merge()''s own use: locks a target, or a node number';
+
+/* Raises the error that another session is about to use a node number. */
+CREATE FUNCTION snowflake_migrate_internal.refuse_locked_node(n bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+		MESSAGE = format('another session uses node number %s', n), HINT = 'Give one that was never used.';
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_locked_node(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where a node number is in use';
+
+/*
+ * Raises an error where this can't be the node of new ids: one that has made ids could make them again.  Until the end
+ * of the transaction, by which its use is on record, no other session can use it.
+ */
 CREATE FUNCTION snowflake_migrate_internal.check_node(n bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -16,6 +58,8 @@ BEGIN
 			MESSAGE = format('node number %s is out of range', n),
 			DETAIL = format('In the server''s layout, node numbers are from 0 to %s.', max_node);
 	END IF;
+	PERFORM snowflake_migrate_internal.refuse_locked_node(n)
+		WHERE NOT snowflake_migrate_internal.lock_name(('node ' || n)::name, 'UPDATE');
 	SELECT u.* INTO used FROM snowflake_migrate.nodes AS u WHERE u.node = n;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',
@@ -39,6 +83,19 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_node(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: whether a node can be used';
+
+/* Puts the use of a node number on record; somebody may have written it beside check_node(), and not committed. */
+CREATE FUNCTION snowflake_migrate_internal.record_node(node bigint, run bigint, source name) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
+AS $$
+BEGIN
+	INSERT INTO snowflake_migrate.nodes (node, run, source) VALUES (node, run, source);
+EXCEPTION WHEN lock_not_available THEN
+	PERFORM snowflake_migrate_internal.refuse_locked_node(node);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.record_node(bigint, bigint, name)
+	IS 'for snowflake_migrate.merge()''s own use: puts the use of a node number on record';
 
 /* Raises an error where these can't be the nodes of a merge. */
 CREATE FUNCTION snowflake_migrate_internal.check_nodes(sources int, nodes bigint[]) RETURNS void

@@ -42,6 +42,9 @@ BEGIN
 			HINT = 'Give a table, a foreign table, a view or a materialized view.';
 	END IF;
 
+	/* Before the column is looked at: it locks the table where its owner could give the column another type. */
+	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}');
+
 	WITH RECURSIVE base (oid, next) AS (
 		SELECT t.oid, t.typbasetype FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
 			WHERE a.attrelid = relation AND a.attname = column_name AND a.attnum > 0
@@ -57,8 +60,6 @@ BEGIN
 			MESSAGE = format('column "%s" of table %s has the type %s', column_name, relation, column_type::regtype),
 			HINT = 'Give a column of the type bigint, integer or smallint.';
 	END IF;
-
-	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}');
 
 	SELECT l.epoch, (2::numeric ^ (l.timestamp_bits + l.node_bits + l.sequence_bits) - 1)::bigint AS max_id
 		INTO layout FROM snowflake_internal.layout AS l;

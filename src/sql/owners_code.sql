@@ -150,11 +150,13 @@ COMMENT ON FUNCTION snowflake_internal.touched(oid[], oid[]) IS 'what is touched
 /*
  * The expressions that are evaluated when these relations, as touched() gives them, are read, or written; as pg_depend
  * names them.  given_columns: of these, all that is stored is given, in the table and in its partitions.
+ * fires_triggers: else who may set session_replication_role writes as a replica.
  */
 CREATE FUNCTION snowflake_internal.expressions(
 	touched oid[],
 	written oid[],
 	given_columns snowflake_internal.table_column[],
+	fires_triggers boolean,
 	OUT relation oid,
 	OUT classid oid,
 	OUT objid oid,
@@ -204,15 +206,16 @@ BEGIN
 	FROM pg_trigger AS g
 	WHERE g.tgrelid = ANY (written) AND NOT g.tgisinternal
 		AND (g.tgenabled IN ('A', 'R')
-			 OR g.tgenabled = 'O' AND NOT has_parameter_privilege('session_replication_role', 'SET'));
+			 OR g.tgenabled = 'O'
+				AND (fires_triggers OR NOT has_parameter_privilege('session_replication_role', 'SET')));
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.expressions(oid[], oid[], snowflake_internal.table_column[])
+COMMENT ON FUNCTION snowflake_internal.expressions(oid[], oid[], snowflake_internal.table_column[], boolean)
 	IS 'the expressions that are evaluated when relations are read or written';
 
 /*
- * Whether a function can do more than compute, whoever owns it: what is volatile, or would call what its arguments
- * name.  What makes a key by default is harmless.
+ * Whether a function can do more than compute, whoever owns it: what is volatile, would call what its arguments name,
+ * or tells of the server and its sessions what it does not tell everybody.  What makes a key by default is harmless.
  *
  * These extensions' own functions that are not in C execute text, and read what their arguments name.  Those that users
  * call on ids are in C.
@@ -220,13 +223,15 @@ COMMENT ON FUNCTION snowflake_internal.expressions(oid[], oid[], snowflake_inter
 CREATE FUNCTION snowflake_internal.does_more(function oid) RETURNS boolean
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN p.proname IN ('nextval', 'currval', 'lastval', 'snowflake_nextval', 'random', 'random_normal',
+	SELECT CASE WHEN p.proname IN ('nextval', 'currval', 'snowflake_nextval', 'random', 'random_normal',
 								   'gen_random_uuid', 'uuidv4', 'uuidv7', 'uuid_generate_v1', 'uuid_generate_v1mc',
 								   'uuid_generate_v4', 'clock_timestamp', 'timeofday') THEN false
 			ELSE p.provolatile = 'v' OR p.proretset
 				OR (p.oid < 16384
 					AND (p.proname ~ '_to_xml|^pg_input_'
-						 OR p.proname IN ('ts_rewrite', 'ts_stat')
+						 OR p.proname IN ('ts_rewrite', 'ts_stat', 'current_setting', 'current_query')
+						 OR (p.proname ^@ 'pg_' AND p.provolatile = 's'
+							 AND p.proname NOT IN ('pg_typeof', 'pg_column_size', 'pg_client_encoding'))
 						 /* Input functions are told of what type. */
 						 OR (p.pronargs >= 2 AND p.proargtypes[1] = 'oid'::regtype
 							 AND p.proargtypes[0] IN ('cstring'::regtype, 'internal'::regtype))))
@@ -293,7 +298,7 @@ COMMENT ON FUNCTION snowflake_internal.ranges_in(oid) IS 'the ranges that a type
 
 /*
  * Code of others, roles as other_roles() gives them, that would run when these relations, as touched() gives them, are
- * read, or written.  cast_columns: columns whose values are cast; given_columns: see expressions().  Where values are
+ * read, or written.  cast_columns: columns whose values are cast; others: see expressions().  Where values are
  * cast, a type's owner can add a cast, or a CHECK to a domain, at any time (is_possible); no lock is against that.
  * type: this type, where it is not a table's.
  *
@@ -304,6 +309,7 @@ CREATE FUNCTION snowflake_internal.foreign_code(
 	written oid[],
 	cast_columns snowflake_internal.table_column[],
 	given_columns snowflake_internal.table_column[],
+	fires_triggers boolean,
 	others oid[],
 	OUT relation regclass,
 	OUT object text,
@@ -322,7 +328,7 @@ BEGIN
 	RETURN QUERY
 	WITH RECURSIVE expression AS MATERIALIZED (
 		SELECT x.relation, x.classid, x.objid, x.tree
-		FROM snowflake_internal.expressions(touched, written, given_columns) AS x
+		FROM snowflake_internal.expressions(touched, written, given_columns, fires_triggers) AS x
 	),
 	in_tree (relation, classid, objid, function) AS MATERIALIZED (
 		SELECT DISTINCT e.relation, e.classid, e.objid, m.ids[1]::oid
@@ -453,6 +459,17 @@ BEGIN
 			JOIN pg_class AS c ON c.oid = f.relation
 		WHERE c.relowner = ANY (others) AND f.is_named
 		UNION ALL
+		/* A default may draw from a sequence of which it does not depend, or that its table's owner must not use. */
+		SELECT e.relation, e.classid, e.objid, 0, 'pg_proc'::regclass, 'nextval(regclass)'::regprocedure, c.relowner,
+			false
+		FROM expression AS e JOIN pg_class AS c ON c.oid = e.relation
+		WHERE c.relowner = ANY (others)
+			AND (SELECT count(*) FROM regexp_matches(e.tree, ':funcid 157[45] ', 'g')) > (
+				SELECT count(*)
+				FROM pg_depend AS d JOIN pg_class AS q ON q.oid = d.refobjid
+				WHERE d.classid = e.classid AND d.objid = e.objid AND d.refclassid = 'pg_class'::regclass
+					AND CASE q.relkind WHEN 'S' THEN has_sequence_privilege(c.relowner, q.oid, 'USAGE, UPDATE') END)
+		UNION ALL
 		/* The planner may take an operator's negator or commutator instead, which its owner chooses. */
 		SELECT n.relation, n.classid, n.objid, n.attnum, 'pg_operator'::regclass, p.oid, p.oprowner, false
 		FROM named AS n JOIN pg_operator AS p ON p.oid = n.refobjid
@@ -482,7 +499,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.foreign_code(
-	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[], oid[])
+	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[], boolean, oid[])
 	IS 'other roles'' code that would run when relations are read or written';
 
 /*
@@ -630,6 +647,7 @@ CREATE FUNCTION snowflake_internal.dangerous_code(
 	cast_columns snowflake_internal.table_column[] DEFAULT '{}',
 	given_columns snowflake_internal.table_column[] DEFAULT '{}',
 	referenced oid[] DEFAULT '{}',
+	fires_triggers boolean DEFAULT false,
 	OUT relation regclass,
 	OUT object text,
 	OUT problem text,
@@ -665,7 +683,7 @@ BEGIN
 						THEN format('Or take the type over: ALTER TYPE %s OWNER TO %s;', c.type, strongest.role) END),
 				c.owner
 			FROM snowflake_internal.foreign_code(
-				seen.touched, seen.all_written, cast_columns, given_columns, others) AS c
+				seen.touched, seen.all_written, cast_columns, given_columns, fires_triggers, others) AS c
 			ORDER BY c.relation::text COLLATE "C", c.object COLLATE "C", c.code COLLATE "C";
 		IF FOUND THEN
 			RETURN;
@@ -708,7 +726,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.dangerous_code(
-	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[], oid[])
+	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[], oid[], boolean)
 	IS 'other roles'' code that would run with a superuser''s rights';
 
 /* Raises an error where there is such code. */
@@ -716,7 +734,8 @@ CREATE FUNCTION snowflake_internal.refuse_dangerous_code(
 	read oid[],
 	written oid[],
 	cast_columns snowflake_internal.table_column[] DEFAULT '{}',
-	given_columns snowflake_internal.table_column[] DEFAULT '{}') RETURNS void
+	given_columns snowflake_internal.table_column[] DEFAULT '{}',
+	fires_triggers boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -727,7 +746,8 @@ BEGIN
 			min(d.advice) FILTER (WHERE d.n = 1)
 		INTO problems, first_advice
 		FROM (SELECT c.*, row_number() OVER () AS n
-			  FROM snowflake_internal.dangerous_code(read, written, cast_columns, given_columns) AS c
+			  FROM snowflake_internal.dangerous_code(
+				read, written, cast_columns, given_columns, fires_triggers => fires_triggers) AS c
 			  LIMIT 20) AS d;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
@@ -738,5 +758,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION snowflake_internal.refuse_dangerous_code(
-	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[])
+	oid[], oid[], snowflake_internal.table_column[], snowflake_internal.table_column[], boolean)
 	IS 'an error where other roles'' code would run with a superuser''s rights';
