@@ -136,6 +136,7 @@ BEGIN
 		SELECT q.relation::text, q.column_name AS name, q.sequence, q.of_numbers,
 			snowflake_migrate_internal.can_set(q.sequence, q.relation) AS can_set,
 			has_sequence_privilege(o.relowner, q.sequence, 'UPDATE') AS can_owner_set,
+			has_sequence_privilege(o.relowner, q.sequence, 'USAGE') AS can_owner_use,
 			o.relowner::regrole AS owner
 		FROM snowflake_migrate_internal.merged_sequences(run_) AS q JOIN pg_class AS o ON o.oid = q.relation
 	LOOP
@@ -150,7 +151,10 @@ BEGIN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,
 				format('sequence %s is not set past the values that are merged, '
 						   'as the owner of the table may not set it', r.sequence),
-				advice => format('GRANT UPDATE ON SEQUENCE %s TO %s;', r.sequence, r.owner));
+				/* Whoever owns the table may have named a sequence that is none of his business. */
+				advice => CASE WHEN r.can_owner_use
+						THEN format('GRANT UPDATE ON SEQUENCE %s TO %s;', r.sequence, r.owner)
+					ELSE format('Role %s may not use it: ask what the default is for.', r.owner) END);
 		ELSE
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, r.relation, r.name,
 				format('sequence %s cannot be set past the values that are merged by the current user', r.sequence),
@@ -208,14 +212,17 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_policies(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with policies';
 
-/* Columns that are called like a number that a policy changes, and may refer to it. */
+/*
+ * Columns that are called like a number or a name that a policy changes, and may refer to it.  What only calls itself
+ * a name says nothing, unless it says whose.
+ */
 CREATE FUNCTION snowflake_migrate_internal.check_pointers(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
 	/* To look for undeclared columns takes long. */
 	IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS k
-				   WHERE k.run = run_ AND k.changed_by IN ('rerank', 'next_free')) THEN
+				   WHERE k.run = run_ AND k.changed_by IN ('rerank', 'next_free', 'suffix')) THEN
 		RETURN;
 	END IF;
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, c.relation::text, c.name,
@@ -225,11 +232,18 @@ BEGIN
 			is_question => true)
 		FROM snowflake_migrate_internal.plan_columns AS k
 			JOIN snowflake_migrate_internal.merged_tables(run_) AS t ON t.no = k.no
-			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.word(k.name)) AS w (word)
+			JOIN pg_class AS r ON r.oid = t.relation
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.word(k.name), snowflake_migrate_internal.word(r.relname)
+				) AS w (word, whose)
 			JOIN snowflake_migrate_internal.undeclared_columns(run_) AS c
-				ON c.form IN ('integer', 'array') AND (c.relation, c.name) <> (t.relation, k.name)
-					AND (c.word = w.word OR right(c.word, length(w.word) + 1) = '_' || w.word)
-		WHERE k.run = run_ AND k.changed_by IN ('rerank', 'next_free');
+				ON (c.relation, c.name) <> (t.relation, k.name)
+					AND CASE WHEN k.changed_by <> 'suffix' THEN c.form IN ('integer', 'array') ELSE c.form = 'text' END
+					AND CASE WHEN k.changed_by = 'suffix' AND w.word IN ('name', 'title', 'label', 'code', 'text')
+						THEN c.word IN (SELECT g.word || '_' || w.word
+										FROM snowflake_migrate_internal.singulars(w.whose) AS g (word))
+						ELSE c.word = w.word OR right(c.word, length(w.word) + 1) = '_' || w.word END
+		WHERE k.run = run_ AND k.changed_by IN ('rerank', 'next_free', 'suffix');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_pointers(bigint)

@@ -1289,7 +1289,9 @@ BEGIN
 				WHERE c.oid = namesake AND snowflake_migrate_internal.word(c.relname) = col.word || 's')
 			THEN namesake END;
 		CONTINUE WHEN coalesce(referenced, namesake) = ANY (known.unchanging);
-		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE;
+		/* Texts of all kinds, as those beside a key: if what is a number among them is a key, often enough. */
+		CONTINUE WHEN col.has_others AND coalesce(referenced, namesake) = ANY (col.relations) IS NOT TRUE
+			AND NOT (col.form = 'text' AND col.total >= 20 AND cardinality(col.relations) BETWEEN 1 AND 3);
 		IF col.kind_column IS NOT NULL AND kinds_no IS DISTINCT FROM col.no THEN
 			kinds_no := col.no;
 			kinds := (

@@ -378,7 +378,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_clashes(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: the rows that clash in a unique constraint';
 
 /*
- * Adds an error to the report for each source that has any of the rows, with how many and which; rows is a query for
+ * Adds an error, or a warning that wants an answer, to the report for each source that has any of the rows, with how
+ * many and which; rows is a query for
  * source (its place in the list), example, and place (the first three are told).
  */
 CREATE FUNCTION snowflake_migrate_internal.report_rows(
@@ -386,7 +387,8 @@ CREATE FUNCTION snowflake_migrate_internal.report_rows(
 	rows text,
 	object text,
 	problem text,
-	advice text) RETURNS void
+	advice text,
+	severity text DEFAULT 'error') RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
@@ -403,12 +405,12 @@ BEGIN
 		ORDER BY x.source
 	$query$, names || jsonb_build_object('rows', rows))
 	LOOP
-		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error', source,
-			names ->> 'table', object, problem, found, example, advice);
+		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, severity, source,
+			names ->> 'table', object, problem, found, example, advice, is_question => severity = 'warning');
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.report_rows(jsonb, text, text, text, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.report_rows(jsonb, text, text, text, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds an error about rows to the report, for each source';
 
 /* Adds an error about one unique constraint to the report. */
@@ -456,6 +458,45 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.left_behind(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: references that do not follow rows that are not copied';
 
+/*
+ * Asks of each column of a uuid key's type, which nothing says anything about, whether it refers to this table: rows of
+ * it that clash go where other keys are.
+ */
+CREATE FUNCTION snowflake_migrate_internal.ask_followers(names jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	run_ CONSTANT bigint := (names ->> 'run')::bigint;
+	asked CONSTANT text := format('may refer to %s, of which rows that clash get other keys', names ->> 'table');
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, a.attname, asked,
+			advice => format('If it does: SELECT snowflake_migrate.declare_reference(%L, %L, %L); if not: '
+							 'SELECT snowflake_migrate.declare_no_reference(%1$L, %2$L);', t.relation, a.attname,
+							 names ->> 'table'),
+			is_question => true)
+		FROM snowflake_migrate_internal.planned_table(run_, (names ->> 'no')::int) AS p
+			JOIN pg_attribute AS k ON k.attrelid = p.relation AND p.key = ARRAY[k.attname]
+			CROSS JOIN snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
+				AND snowflake_migrate_internal.without_domain(a.atttypid) = 'uuid'::regtype
+		WHERE snowflake_migrate_internal.without_domain(k.atttypid) = 'uuid'::regtype
+			AND ARRAY[a.attname] <> t.key
+			AND NOT EXISTS (SELECT FROM pg_constraint AS f
+							WHERE f.contype = 'f' AND f.conrelid = t.relation AND a.attnum = ANY (f.conkey))
+			AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_references AS d
+							WHERE d.relation = t.relation AND d.column_name = a.attname)
+			AND NOT EXISTS (SELECT FROM snowflake_migrate.declared_no_references AS d
+							WHERE d.relation = t.relation AND d.column_name = a.attname)
+			AND NOT EXISTS (SELECT FROM snowflake_migrate.report AS f
+							WHERE f.run = run_ AND f.relation = t.relation::text AND f.object = a.attname
+								AND f.problem = asked)
+		ORDER BY t.no, a.attnum;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.ask_followers(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: asks what may refer to rows that clash';
+
 /* Adds to the report what refers to the rows that clash and would not follow them where the policy sends them. */
 CREATE FUNCTION snowflake_migrate_internal.check_followers(names jsonb, total bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -464,6 +505,7 @@ DECLARE
 	table_ CONSTANT oid := (names ->> 'oid')::oid;
 	declared CONSTANT boolean := EXISTS (
 		SELECT FROM snowflake_migrate.declared_references AS r WHERE r.referenced = table_);
+	is_referred CONSTANT boolean := declared OR EXISTS (SELECT FROM snowflake_migrate_internal.foreign_keys_to(table_));
 	foreign_keys CONSTANT text := snowflake_migrate_internal.left_behind(names);
 	moved bigint;
 BEGIN
@@ -479,13 +521,14 @@ BEGIN
 				'Choose another policy.');
 		END IF;
 	/* Rows that refer to a key of several columns, or to one that is a reference, find each column by itself. */
-	ELSIF names ->> 'kind' = 'key'
-		AND (declared OR EXISTS (SELECT FROM snowflake_migrate_internal.foreign_keys_to(table_))) THEN
+	ELSIF names ->> 'kind' = 'key' THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*) FROM pg_temp.snowflake_merge_clash AS c
 			WHERE ({coalesce(c.t#, c.w#)}) IS DISTINCT FROM ({c.n#})
 		$query$, names) INTO moved;
-		IF moved > 0 THEN
+		IF moved > 0 AND NOT is_referred THEN
+			PERFORM snowflake_migrate_internal.ask_followers(names);
+		ELSIF moved > 0 THEN
 			PERFORM snowflake_migrate_internal.report_constraint(names,
 				'rows that clash in this constraint have other keys, which other tables refer to', moved,
 				'Choose another policy, or let the table have a key of one integer column.');
@@ -795,6 +838,56 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: next_free';
 
 /*
+ * Asks about rows that are kept out, or matched, for a value of a row of the target whose place another row takes by
+ * another constraint, without having that value: the value goes, the rows go with it, and what refers to them leads to
+ * the other row.  Which is right if all three are the same.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_lost_for_nothing(run_ bigint, no_ int, to_come text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
+	pairs CONSTANT text := snowflake_migrate_internal.fill($query$
+		SELECT w.source, {w.o#}, t.source AS placed_source, {t.o# AS placed_o#}
+		FROM {map} AS w JOIN {map} AS t ON ({t.n#}) = ({w.n#})
+		WHERE w.action IN ('k', 'm') AND t.action = 'r'
+	$query$, names);
+	same text;
+	is_any boolean;
+BEGIN
+	EXECUTE 'SELECT EXISTS (' || pairs || ')' INTO is_any;
+	IF NOT is_any THEN
+		RETURN;
+	END IF;
+	SELECT string_agg(snowflake_migrate_internal.fill($query$
+				SELECT w.source, {w.o#}, t.source, {t.o#}
+				FROM ({valued}) AS w JOIN ({valued}) AS t ON ({t.n#}) = ({w.n#}) AND {same}
+				WHERE w.action IN ('k', 'm') AND t.action = 'r'
+			$query$, u.names || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$
+				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action,
+					{values}
+				FROM ({become}) AS {"name"} WHERE "merge action" IN ('k', 'm', 'r') AND ({indexed})
+			$query$, u.names || jsonb_build_object('become', to_come)))), ' UNION ALL ')
+		INTO same
+		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.constraint_names(run_, no_, to_jsonb(x))) AS u (names)
+		WHERE NOT x.is_key;
+	PERFORM snowflake_migrate_internal.report_rows(names,
+		snowflake_migrate_internal.fill($query$
+			SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
+			FROM ({pairs} EXCEPT ({same})) AS x
+		$query$, names || jsonb_build_object('pairs', pairs, 'same', same)),
+		NULL, 'rows clash with values of rows of the target that lose these to other rows',
+		'They are lost, and what refers to them leads to the others: call it with accept_warnings => true if all of them '
+			'are the same. If not, change these rows in the source, or the values in the target.', 'warning');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_lost_for_nothing(bigint, int, text)
+	IS 'for snowflake_migrate.merge()''s own use: rows that would be lost for a value that goes';
+
+/*
  * Does what the policy of one unique constraint says with the rows that clash in it.  Returns how many rows it
  * changed.
  */
@@ -924,7 +1017,8 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		CREATE TEMPORARY TABLE snowflake_merge_rank ON COMMIT DROP AS
 		SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, {"changed"} AS old,
-			row_number() OVER ({partition} ORDER BY {argument}, "merge source", {"changed"}) AS new
+			row_number() OVER ({partition} ORDER BY {argument}, "merge source", {"changed"}) AS new,
+			count(*) FILTER (WHERE "merge source" > 0) OVER ({partition}) AS coming
 		FROM (
 			SELECT 0 AS "merge source", {NULL AS "merge o#"}, {@ AS "merge n#"}, {columns}
 			FROM (
@@ -938,6 +1032,8 @@ BEGIN
 			WHERE "merge action" IN ('c', 'r') AND {"changed"} IS NOT NULL AND ({indexed})
 		) AS {"name"}
 	$query$, names);
+	/* A ladder that no row comes into is nobody's business: a closed season's, say. */
+	DELETE FROM pg_temp.snowflake_merge_rank AS r WHERE r.coming = 0;
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"})
 		SELECT r.source, {r.o#}, 0, r.new FROM pg_temp.snowflake_merge_rank AS r WHERE r.source > 0

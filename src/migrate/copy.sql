@@ -798,26 +798,59 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_copied(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: checks the foreign keys of a table of a cycle';
 
-/* Copies all tables of a cycle. */
+/*
+ * Whether rows of one source became rows of a later one, in any table of a cycle: by a precedence, these may rank
+ * first.  What refers to them can't be copied before.
+ */
+CREATE FUNCTION snowflake_migrate_internal.leads_to_later(run_ bigint, step_ int, source_ int) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	member int;
+	leads boolean;
+BEGIN
+	FOREACH member IN ARRAY ARRAY(
+		SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
+		WHERE t.run = run_ AND t.copy_step = step_ AND t.kind <> 'none' ORDER BY t.no)
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT EXISTS (
+				SELECT FROM {map} AS m JOIN {map} AS o ON ({o.n#}) = ({m.n#})
+				WHERE m.source = {source} AND m.action IN ('k', 'm') AND o.source > {source} AND o.action IN ('c', 'r'))
+		$query$, snowflake_migrate_internal.names(run_, member) || jsonb_build_object('source', source_)) INTO leads;
+		IF leads THEN
+			RETURN true;
+		END IF;
+	END LOOP;
+	RETURN false;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.leads_to_later(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: whether a cycle needs rows of later sources';
+
+/* Copies all tables of a cycle from a source, and from those after it where it needs these. */
 CREATE FUNCTION snowflake_migrate_internal.copy_cycle(run_ bigint, step_ int, source_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	members CONSTANT int[] := ARRAY(
-		SELECT s.no
+	with_later CONSTANT boolean := snowflake_migrate_internal.leads_to_later(run_, step_, source_);
+	members CONSTANT jsonb[] := ARRAY(
+		SELECT jsonb_build_object('no', s.no, 'source', s.source)
 		FROM snowflake_migrate_internal.plan_sources AS s
 			JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-		WHERE s.run = run_ AND t.copy_step = step_ AND s.source = source_
-		ORDER BY s.no);
-	member int;
+		WHERE s.run = run_ AND t.copy_step = step_ AND (s.source = source_ OR with_later AND s.source > source_)
+		ORDER BY s.source, s.no);
+	member jsonb;
 BEGIN
 	FOREACH member IN ARRAY members LOOP
-		PERFORM snowflake_migrate_internal.copy(run_, member, source_, 0);
+		PERFORM snowflake_migrate_internal.copy(run_, (member ->> 'no')::int, (member ->> 'source')::int, 0);
 	END LOOP;
 	FOREACH member IN ARRAY members LOOP
-		PERFORM snowflake_migrate_internal.check_copied(run_, member, source_);
+		PERFORM snowflake_migrate_internal.check_copied(run_, (member ->> 'no')::int, (member ->> 'source')::int);
 	END LOOP;
 END
 $$;

@@ -287,6 +287,20 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.leaves_rows_behind(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: whether tables of a run leave rows behind';
 
+/* Whether rows of a run may be skipped: by a policy, or with what they refer to. */
+CREATE FUNCTION snowflake_migrate_internal.skips_rows(run_ bigint) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_references AS r WHERE r.run = run_ AND r.dangling = 'skip')
+		OR EXISTS (
+			SELECT FROM snowflake_migrate.declared_policies AS p
+				JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
+			WHERE t.run = run_ AND p.policy = 'skip')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.skips_rows(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: whether rows may be skipped';
+
 /*
  * Rows of a query ({gone}: what follows FROM), unless they are skipped, stay behind with those that they must refer to.
  * Returns how many.

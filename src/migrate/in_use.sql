@@ -826,7 +826,8 @@ BEGIN
 		CREATE TEMPORARY TABLE snowflake_merge_rank ON COMMIT DROP AS
 		SELECT "merge source" AS source, "merge action" AS action, {"merge o#" AS o#}, {@ AS n#},
 			{"changed"}::bigint AS old, "merge rank" AS former,
-			row_number() OVER ({partition} ORDER BY {argument}, coalesce("merge source", 0), "merge rank") AS new
+			row_number() OVER ({partition} ORDER BY {argument}, coalesce("merge source", 0), "merge rank") AS new,
+			count("merge source") OVER ({partition}) AS coming
 		FROM (
 			SELECT t.*, m.source AS "merge source", m.action AS "merge action", {m.o# AS "merge o#"},
 				coalesce(v.{"old_changed"}::bigint, t.{"changed"}) AS "merge rank"
@@ -836,6 +837,8 @@ BEGIN
 		) AS {"name"}
 		WHERE {"changed"} IS NOT NULL AND ({indexed})
 	$query$, names);
+	/* As in policy_rerank(). */
+	DELETE FROM pg_temp.snowflake_merge_rank AS r WHERE r.coming = 0;
 	PERFORM snowflake_migrate_internal.record_ranks_in_use(names);
 	/* Who has the right one keeps it, untouched. */
 	DELETE FROM pg_temp.snowflake_merge_rank AS r WHERE r.old = r.new;

@@ -800,21 +800,47 @@ BEGIN
 				'rows stay behind with rows that they must refer to', found)
 			WHERE found > 0;
 	END IF;
-	FOR names IN
-		SELECT r FROM snowflake_migrate_internal.reference_names(run_, no_, source_) AS r WHERE r -> 'is_plain' = 'true'
-	LOOP
-		CONTINUE WHEN NOT snowflake_migrate_internal.has_action(names ->> 'parent_map', source_, 'b');
-		EXECUTE snowflake_migrate_internal.fill(
-			'SELECT count(*) FROM {origin} WHERE r{id}.action = ''b''{and_comes}', names) INTO found;
-		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', source_name, names ->> 'table',
-				names ->> 'column', format('references to rows of %s that stay behind become null', names ->> 'parent'),
-				found)
-			WHERE found > 0;
-	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_behind(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: reports what stays behind with others';
+
+/*
+ * Reports which references of one table of a source lose what they lead to: rows that do not come, by this action in
+ * their map.
+ */
+CREATE FUNCTION snowflake_migrate_internal.report_emptied(
+	run_ bigint,
+	no_ int,
+	source_ int,
+	action "char",
+	why text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+DECLARE
+	names jsonb;
+	found bigint;
+BEGIN
+	FOR names IN SELECT r FROM snowflake_migrate_internal.reference_names(run_, no_, source_) AS r LOOP
+		CONTINUE WHEN NOT snowflake_migrate_internal.has_action(names ->> 'parent_map', source_, action);
+		names := names || jsonb_build_object('action', action);
+		EXECUTE 'SELECT count(*) FROM ' || snowflake_migrate_internal.referring_rows(names)
+			|| snowflake_migrate_internal.fill(concat(
+				CASE WHEN names ->> 'kind' <> 'none' THEN ' AND m.action IN (''c'', ''r'')' END,
+				CASE WHEN names -> 'is_plain' = 'true' THEN ' AND r{id}.action = {''action''}'
+					ELSE ' AND EXISTS (SELECT FROM {parent_map} AS f
+								WHERE f.source = {source} AND f.o1 = e.id AND f.action = {''action''})' END), names)
+			INTO found;
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', names ->> 'source_name', names ->> 'table',
+				names ->> 'column', format('references to rows of %s that %s %s', names ->> 'parent', why,
+					CASE WHEN names -> 'elements' = 'true' THEN 'are taken out' ELSE 'become null' END), found)
+			WHERE found > 0;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.report_emptied(bigint, int, int, "char", text)
+	IS 'for snowflake_migrate.merge()''s own use: references to rows that do not come';
 
 /* Adds to the report which keys may mean something by themselves: numbers below 1. */
 CREATE FUNCTION snowflake_migrate_internal.find_low_keys(run_ bigint) RETURNS void
@@ -925,6 +951,10 @@ BEGIN
 		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_, to_come);
 	END IF;
 	IF to_come IS NOT NULL THEN
+		PERFORM snowflake_migrate_internal.find_lost_for_nothing(run_, no_, to_come)
+			WHERE plan.kind <> 'none' AND EXISTS (
+				SELECT FROM snowflake_migrate.declared_policies AS p
+				WHERE p.relation = plan.relation AND p.policy IN ('keep_source', 'keep_first'));
 		PERFORM snowflake_migrate_internal.combine_rows(run_, no_)
 			WHERE plan.kind <> 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 												  WHERE c.run = run_ AND c.no = no_ AND c.combine IS NOT NULL);
@@ -939,7 +969,10 @@ BEGIN
 	LOOP
 		IF snowflake_migrate_internal.leaves_rows_behind(run_) THEN
 			PERFORM snowflake_migrate_internal.report_behind(run_, no_, source);
+			PERFORM snowflake_migrate_internal.report_emptied(run_, no_, source, 'b', 'stay behind');
 		END IF;
+		PERFORM snowflake_migrate_internal.report_emptied(run_, no_, source, 's', 'are skipped')
+			WHERE snowflake_migrate_internal.skips_rows(run_);
 		IF plan.mode IN ('match', 'same_id') THEN
 			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source);
 		END IF;
