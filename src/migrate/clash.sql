@@ -880,8 +880,8 @@ BEGIN
 			FROM ({pairs} EXCEPT ({same})) AS x
 		$query$, names || jsonb_build_object('pairs', pairs, 'same', same)),
 		NULL, 'rows clash with values of rows of the target that lose these to other rows',
-		'They are lost, and what refers to them leads to the others: call it with accept_warnings => true if all of them '
-			'are the same. If not, change these rows in the source, or the values in the target.', 'warning');
+		'They are lost, and what refers to them leads to the others: call it with accept_warnings => true if all of '
+			'them are the same. If not, change these rows in the source, or the values in the target.', 'warning');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_lost_for_nothing(bigint, int, text)
