@@ -116,6 +116,6 @@ BEGIN
 		EXECUTE format('DROP SCHEMA %I CASCADE', s);
 	END LOOP;
 END $$;
-DELETE FROM snowflake_migrate.runs WHERE merged_by ~ '^regress_snowflake';
+DELETE FROM snowflake_migrate.runs WHERE merged_by ~ '^regress_snowflake' OR targets = '{realm}';
 REVOKE SET ON PARAMETER session_replication_role FROM regress_snowflake_mallory, regress_snowflake_merger;
 DROP ROLE regress_snowflake_mallory, regress_snowflake_merger, regress_snowflake_app;

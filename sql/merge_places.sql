@@ -38,6 +38,16 @@ CALL snowflake_migrate.merge('{s1,s2}', 't', '{314,315}') \g /dev/null
 SELECT p.title, u.email, u.login FROM t.posts AS p JOIN t.users AS u ON u.id = p.author_id ORDER BY p.title;
 DELETE FROM snowflake_migrate.declared_policies;
 DROP TABLE t.posts, t.users, s1.posts, s1.users, s2.users;
+-- nor where the key itself says which rows are the same
+CREATE SCHEMA s10; CREATE SCHEMA s11;
+CREATE TABLE t.settings (name text PRIMARY KEY, value text); INSERT INTO t.settings VALUES ('motd', 'hi'), ('rate', '1');
+CREATE TABLE s10.settings AS SELECT 'motd'::text AS name, 'hello'::text AS value; CREATE TABLE s11.settings AS SELECT 'motd'::text AS name, 'welcome'::text AS value;
+SELECT snowflake_migrate.declare_policy('t.settings', 'settings_pkey', 'keep_source') \g /dev/null
+SELECT * FROM problems('{s10,s11}');
+CALL snowflake_migrate.merge('{s10,s11}', 't', '{322,323}') \g /dev/null
+SELECT * FROM t.settings ORDER BY name;
+DROP SCHEMA s10, s11 CASCADE; DROP TABLE t.settings;
+DELETE FROM snowflake_migrate.declared_policies;
 -- a row of an earlier source becomes a row of a later one, to which others of the earlier refer
 CREATE TABLE t.accounts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), email text NOT NULL CONSTRAINT accounts_email_key UNIQUE, last_login int, referrer_id bigint REFERENCES t.accounts);
 CREATE SCHEMA s8; CREATE SCHEMA s9;
@@ -77,6 +87,26 @@ CALL snowflake_migrate.merge('{s6}', 't', '{321}', target_in_use => true) \g /de
 SELECT s.name, l.place, l.score FROM t.ladder AS l JOIN t.seasons AS s ON s.id = l.season_id ORDER BY s.name, l.place;
 DROP SCHEMA s5, s6 CASCADE; DROP TABLE t.ladder, t.seasons;
 DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_tables;
+-- a row that is one of the target's by its email and another by its login takes no place; likewise two that cross
+CREATE TABLE t.users (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), email text CONSTRAINT users_email_key UNIQUE, login text CONSTRAINT users_login_key UNIQUE);
+CREATE TABLE s1.users AS SELECT 1 AS id, 'ann@x'::text AS email, 'bob'::text AS login;
+INSERT INTO t.users VALUES (1, 'ann@x', 'ann'), (2, 'bob@x', 'bob');
+SELECT snowflake_migrate.declare_policy('t.users', c, 'keep_source') FROM unnest('{users_email_key,users_login_key}'::name[]) AS c \g /dev/null
+SELECT * FROM problems();
+INSERT INTO s1.users VALUES (2, 'bob@x', 'ann');
+SELECT * FROM problems();
+SELECT snowflake_migrate.declare_policy('t.users', 'users_login_key', 'keep_target') \g /dev/null
+SELECT * FROM problems();
+DROP TABLE t.users, s1.users;
+DELETE FROM snowflake_migrate.declared_policies;
+-- each source has its own suffix, and its own numbers behind it
+CREATE TABLE t.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT guilds_name_key UNIQUE);
+INSERT INTO t.guilds VALUES (1, 'Guild');
+CREATE TABLE s1.guilds AS SELECT 1 AS id, 'Guild'::text AS name; CREATE TABLE s2.guilds AS TABLE s1.guilds;
+SELECT snowflake_migrate.declare_policy('t.guilds', 'guilds_name_key', 'suffix', ' of {source}') \g /dev/null
+SELECT c.source, c.example FROM snowflake_migrate.check('{s1,s2}', 't') AS c WHERE c.object = 'guilds_name_key';
+DROP TABLE t.guilds, s1.guilds, s2.guilds;
+DELETE FROM snowflake_migrate.declared_policies;
 -- names that others use as references are asked about where a policy changes them
 CREATE TABLE t.users (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), username text CONSTRAINT users_username_key UNIQUE);
 CREATE TABLE t.guilds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT guilds_name_key UNIQUE);

@@ -872,7 +872,14 @@ AS $$
 			format('ALTER TABLE pg_temp.snowflake_adopt_trial ADD %s', d.definition)
 		FROM pg_constraint AS c, pg_get_constraintdef(c.oid) AS d (definition)
 		WHERE c.contype IN ('c', 'x') AND c.conparentid = 0 AND c.coninhcount = 0
-			AND EXISTS (SELECT FROM widened AS w WHERE w.member = c.conrelid AND w.attnum = ANY (c.conkey))
+			AND EXISTS (SELECT FROM widened AS w
+						WHERE w.member = c.conrelid
+							AND (w.attnum = ANY (c.conkey)
+								 /* Of an exclusion constraint, an expression is in its index alone. */
+								 OR EXISTS (SELECT FROM pg_depend AS d
+											WHERE d.classid = 'pg_class'::regclass AND d.objid = c.conindid
+												AND c.contype = 'x' AND d.refclassid = 'pg_class'::regclass
+												AND d.refobjid = w.member AND d.refobjsubid = w.attnum)))
 		UNION ALL
 		SELECT s.stxrelid, pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0), pg_get_statisticsobjdef(s.oid),
 			'CREATE STATISTICS pg_temp.snowflake_adopt_trial_statistics ON '

@@ -748,7 +748,7 @@ BEGIN
 		SELECT y."merge source", {y."merge o#"}, y."merge try", x.value, y."merge former"
 		FROM (
 				SELECT q.*, b.former AS "merge former", b.suffix AS "merge suffix", b.tries + row_number() OVER (
-						PARTITION BY b.tries, left(b.former,
+						PARTITION BY b.tries, b.suffix, left(b.former,
 							CASE b.tries WHEN 0 THEN coalesce({limit} - length(b.suffix), length(b.former)) ELSE 1 END)
 						ORDER BY c.source, {c.o#}) AS "merge try"
 				FROM pg_temp.snowflake_merge_clash AS c
@@ -864,16 +864,17 @@ BEGIN
 				SELECT w.source, {w.o#}, t.source, {t.o#}
 				FROM ({valued}) AS w JOIN ({valued}) AS t ON ({t.n#}) = ({w.n#}) AND {same}
 				WHERE w.action IN ('k', 'm') AND t.action = 'r'
-			$query$, u.names || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$
+			$query$, u.item || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$
 				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action,
 					{values}
 				FROM ({become}) AS {"name"} WHERE "merge action" IN ('k', 'm', 'r') AND ({indexed})
-			$query$, u.names || jsonb_build_object('become', to_come)))), ' UNION ALL ')
+			$query$, u.item || jsonb_build_object('become', to_come)))), ' UNION ALL ')
 		INTO same
 		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
 			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.constraint_names(run_, no_, to_jsonb(x))) AS u (names)
-		WHERE NOT x.is_key;
+				SELECT snowflake_migrate_internal.constraint_names(run_, no_, to_jsonb(x))) AS u (item)
+		/* New ids say nothing. */
+		WHERE NOT (x.is_key AND names ->> 'kind' = 'id');
 	PERFORM snowflake_migrate_internal.report_rows(names,
 		snowflake_migrate_internal.fill($query$
 			SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
@@ -886,6 +887,32 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_lost_for_nothing(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: rows that would be lost for a value that goes';
+
+/*
+ * Adds an error to the report about rows that are in the place of one of the target's rows by another constraint, and
+ * are a second one's by this.  Leaves these out, and returns how many they are.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_two_places(names jsonb) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	done bigint;
+BEGIN
+	PERFORM snowflake_migrate_internal.report_rows(names,
+		snowflake_migrate_internal.fill($query$
+			SELECT c.source, concat_ws(', ', {c.o#}), row_number() OVER (PARTITION BY c.source ORDER BY {c.o#})
+			FROM pg_temp.snowflake_merge_clash AS c
+			WHERE c.action = 'r' AND c.t1 IS NOT NULL
+		$query$, names),
+		names ->> 'label', 'rows clash: they would be more than one row of the target',
+		'Choose another policy for one of the constraints, or change these rows in the source.');
+	DELETE FROM pg_temp.snowflake_merge_clash AS c WHERE c.action = 'r' AND c.t1 IS NOT NULL;
+	GET DIAGNOSTICS done = ROW_COUNT;
+	RETURN done;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_two_places(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: rows that would take several places';
 
 /*
  * Does what the policy of one unique constraint says with the rows that clash in it.  Returns how many rows it
@@ -901,7 +928,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
 	names jsonb := snowflake_migrate_internal.wanted_names(run_, no_, constraint_, to_come);
-	total CONSTANT bigint := snowflake_migrate_internal.find_clashes(names);
+	total bigint := snowflake_migrate_internal.find_clashes(names);
 	done bigint;
 	remark text;
 BEGIN
@@ -929,6 +956,12 @@ BEGIN
 		PERFORM snowflake_migrate_internal.policy_next_free(names);
 		RETURN total;
 	ELSE
+		IF names ->> 'policy' IN ('keep_target', 'keep_source', 'keep_first') THEN
+			total := total - snowflake_migrate_internal.refuse_two_places(names);
+			IF total = 0 THEN
+				RETURN 0;
+			END IF;
+		END IF;
 		PERFORM snowflake_migrate_internal.check_followers(names, total);
 	END CASE;
 	CASE names ->> 'policy'

@@ -1032,7 +1032,8 @@ BEGIN
 		DELETE FROM snowflake_migrate.report AS f USING snowflake_migrate_internal.plan_tables AS t
 			WHERE t.run = run_ AND t.map_step = step AND f.run = run_ AND f.relation = t.relation::text
 				AND (f.severity = 'error'
-						AND (f.problem = 'rows clash' OR f.problem LIKE 'snowflake ids of a source are in the target%')
+						AND (f.problem = 'rows clash' OR f.problem LIKE 'rows clash: they would %'
+							 OR f.problem LIKE 'snowflake ids of a source are in the target%')
 					 OR f.problem LIKE 'references to % dangle%');
 		changed := false;
 		FOR n IN 1 .. cardinality(tables) LOOP

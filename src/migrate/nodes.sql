@@ -166,7 +166,8 @@ BEGIN
 		IF found > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', t.source, t.target::text, t.key,
 				format('ids have a node number of %s already', nodes), found, example,
-				'Give node numbers that were never used.');
+				format('Give node numbers that were never used. Ids that are none of this layout can stay: '
+						   'SELECT snowflake_migrate.declare_table(%L, ''same_id'');', t.target));
 		END IF;
 	END LOOP;
 END
