@@ -121,7 +121,7 @@ CREATE TABLE snowflake_migrate.nodes (
 );
 COMMENT ON TABLE snowflake_migrate.nodes IS 'the node numbers under which rows were renumbered';
 
-/* A row for each target that there ever was: merges lock it (merge.sql). */
+/* A row for each target, and each node number, that there ever was: who uses it locks it (nodes.sql). */
 CREATE TABLE snowflake_migrate_internal.targets (
 	target name PRIMARY KEY
 );
