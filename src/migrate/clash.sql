@@ -840,11 +840,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
 /*
  * Asks about rows that are kept out, or matched, for a value of a row of the target whose place another row takes by
  * another constraint, without having that value: the value goes, the rows go with it, and what refers to them leads to
- * the other row.  Which is right if all three are the same.
+ * the other row.  Which is right if all three are the same.  No nested loops: see set_clashing().
  */
 CREATE FUNCTION snowflake_migrate_internal.find_lost_for_nothing(run_ bigint, no_ int, to_come text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
 	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);

@@ -800,11 +800,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_copied(bigint, int, int)
 
 /*
  * Whether rows of one source became rows of a later one, in any table of a cycle: by a precedence, these may rank
- * first.  What refers to them can't be copied before.
+ * first.  What refers to them can't be copied before.  No nested loops: see set_clashing().
  */
 CREATE FUNCTION snowflake_migrate_internal.leads_to_later(run_ bigint, step_ int, source_ int) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET jit = off
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
 DECLARE

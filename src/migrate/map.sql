@@ -807,7 +807,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.report_behind(bigint, int, int)
 
 /*
  * Reports which references of one table of a source lose what they lead to: rows that do not come, by this action in
- * their map.
+ * their map.  No nested loops: see set_clashing().
  */
 CREATE FUNCTION snowflake_migrate_internal.report_emptied(
 	run_ bigint,
@@ -816,7 +816,7 @@ CREATE FUNCTION snowflake_migrate_internal.report_emptied(
 	action "char",
 	why text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
 	names jsonb;
