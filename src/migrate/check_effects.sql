@@ -238,7 +238,7 @@ BEGIN
 				) AS w (word, whose)
 			JOIN snowflake_migrate_internal.undeclared_columns(run_) AS c
 				ON (c.relation, c.name) <> (t.relation, k.name)
-					AND CASE WHEN k.changed_by <> 'suffix' THEN c.form IN ('integer', 'array') ELSE c.form = 'text' END
+					AND c.form = ANY (CASE k.changed_by WHEN 'suffix' THEN '{text}' ELSE '{integer,array}' END::text[])
 					AND CASE WHEN k.changed_by = 'suffix' AND w.word IN ('name', 'title', 'label', 'code', 'text')
 						THEN c.word IN (SELECT g.word || '_' || w.word
 										FROM snowflake_migrate_internal.singulars(w.whose) AS g (word))

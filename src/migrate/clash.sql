@@ -379,8 +379,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_clashes(jsonb)
 
 /*
  * Adds an error, or a warning that wants an answer, to the report for each source that has any of the rows, with how
- * many and which; rows is a query for
- * source (its place in the list), example, and place (the first three are told).
+ * many and which; rows is a query for source (its place in the list), example, and place (the first three are told).
  */
 CREATE FUNCTION snowflake_migrate_internal.report_rows(
 	names jsonb,

@@ -971,8 +971,10 @@ BEGIN
 			PERFORM snowflake_migrate_internal.report_behind(run_, no_, source);
 			PERFORM snowflake_migrate_internal.report_emptied(run_, no_, source, 'b', 'stay behind');
 		END IF;
-		PERFORM snowflake_migrate_internal.report_emptied(run_, no_, source, 's', 'are skipped')
-			WHERE snowflake_migrate_internal.skips_rows(run_);
+		/* It reads all references of the run: only for a table of which rows come. */
+		IF to_come IS NOT NULL AND snowflake_migrate_internal.skips_rows(run_) THEN
+			PERFORM snowflake_migrate_internal.report_emptied(run_, no_, source, 's', 'are skipped');
+		END IF;
 		IF plan.mode IN ('match', 'same_id') THEN
 			PERFORM snowflake_migrate_internal.report_matched(run_, no_, source);
 		END IF;
