@@ -95,6 +95,7 @@ SELECT * FROM snowflake_migrate.declared_created;
 DELETE FROM snowflake_migrate.declared_created;
 SELECT snowflake_migrate.declare_created('world.players', 'name');
 SELECT snowflake_migrate.declare_created('world.players', 'nobody');
+SELECT snowflake_migrate.declare_created('world.players', NULL);
 SELECT snowflake_migrate.declare_created('world.log_1', 'at');
 
 --

@@ -363,6 +363,17 @@ SELECT snowflake_migrate.declare_policy('t.tags', 'tt', 'suffix');
 CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT tag FROM t.tags ORDER BY tag;
 
+-- domains over domains, of a text and of a number
+SELECT forget();
+CREATE DOMAIN o.word AS text CHECK (length(VALUE) <= 12); CREATE DOMAIN o.callsign AS o.word CHECK (VALUE <> '');
+CREATE DOMAIN o.number AS int CHECK (VALUE > 0); CREATE DOMAIN o.slot AS o.number;
+CREATE TABLE t.pilots (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), callsign o.callsign CONSTRAINT pc UNIQUE, slot o.slot CONSTRAINT ps UNIQUE);
+CREATE TABLE a.pilots (id int PRIMARY KEY, callsign text, slot int);
+INSERT INTO t.pilots VALUES (1, 'thunderbird', 1); INSERT INTO a.pilots VALUES (1, 'thunderbird', 1);
+SELECT snowflake_migrate.declare_policy('t.pilots', 'pc', 'suffix', '.{source}'), snowflake_migrate.declare_policy('t.pilots', 'ps', 'next_free');
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT callsign, slot FROM t.pilots ORDER BY slot;
+
 -- an element of what is no array
 SELECT snowflake_migrate_internal.document('{"slot": 7}', '$.slot[0]', '{"7": 8}', false) AS zero,
 	snowflake_migrate_internal.document('{"slot": 7}', '$.slot[1]', '{"7": 8}', false) AS one;
@@ -576,17 +587,18 @@ SELECT * FROM snowflake_migrate.verify(last());
 -- Sequences of columns of all kinds of numbers are set past the merged values, as the check says; of others, it says so.
 SELECT forget();
 CREATE DOMAIN t.small AS int CHECK (value < 1000);
-CREATE SEQUENCE t.ticket; CREATE SEQUENCE t.depth INCREMENT -1; CREATE SEQUENCE t.code; CREATE SEQUENCE t.short MAXVALUE 50;
+CREATE SEQUENCE t.ticket; CREATE SEQUENCE t.depth INCREMENT -1; CREATE SEQUENCE t.code; CREATE SEQUENCE t.short MAXVALUE 50; CREATE SEQUENCE t.least MINVALUE -9223372036854775808;
 CREATE TABLE t.tickets (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), no numeric DEFAULT nextval('t.ticket'), depth float8 DEFAULT nextval('t.depth'),
-	code text DEFAULT 'x' || nextval('t.code'), short numeric(3, 1) DEFAULT nextval('t.short'), small t.small DEFAULT 1);
+	code text DEFAULT 'x' || nextval('t.code'), short numeric(3, 1) DEFAULT nextval('t.short'), small t.small DEFAULT 1,
+	least bigint DEFAULT nextval('t.least'));
 CREATE SEQUENCE t.small_no OWNED BY t.tickets.small;
-CREATE TABLE a.tickets (id int PRIMARY KEY, no numeric, depth float8, code text, short numeric(3, 1), small int);
-INSERT INTO a.tickets SELECT i, i + 0.5, -i - 0.5, 'x' || i, i, i FROM generate_series(1, 70) AS i;
+CREATE TABLE a.tickets (id int PRIMARY KEY, no numeric, depth float8, code text, short numeric(3, 1), small int, least bigint);
+INSERT INTO a.tickets SELECT i, i + 0.5, -i - 0.5, 'x' || i, i, i, i FROM generate_series(1, 70) AS i;
 INSERT INTO a.tickets VALUES (100, 'NaN', '-Infinity', 'x', 50.5, 70), (101, NULL, NULL, NULL, NULL, NULL);
 SELECT severity, object, problem, advice FROM snowflake_migrate.check('{a}', 't') WHERE problem ~ 'sequence' ORDER BY 2;
 CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT object, problem, example FROM snowflake_migrate.report WHERE run = last() AND problem ~ 'merged values' ORDER BY 1;
-SELECT last_value FROM t.ticket; SELECT last_value FROM t.depth; SELECT last_value, is_called FROM t.code; SELECT last_value FROM t.short; SELECT last_value FROM t.small_no;
+SELECT last_value FROM t.ticket; SELECT last_value FROM t.depth; SELECT last_value, is_called FROM t.code; SELECT last_value FROM t.short; SELECT last_value FROM t.small_no; SELECT last_value FROM t.least;
 
 -- Ranks of a target in use come after its greatest until they are numbered anew: there must be room.
 SELECT forget();

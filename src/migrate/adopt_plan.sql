@@ -32,19 +32,27 @@ AS $$ SELECT CASE WHEN strpos(item, tag) = 0 THEN tag || item || tag ELSE quote_
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_quoted(text, text)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: a text as a literal';
 
+/* What the function of a shadow's trigger does: the shadow becomes what its column is, as an identifier. */
+CREATE FUNCTION snowflake_migrate_internal.adopt_shadow_body(shadow name, of text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT format(' BEGIN NEW.%I := NEW.%s; RETURN NEW; END ', shadow, of) $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_shadow_body(name, text)
+	IS 'for snowflake_migrate.adopt_plan()''s own use: the body of the function of a shadow''s trigger';
+
 /*
  * The function of a shadow's trigger, or null: whoever owns the table could put another's function there, too, so that
  * its name does not say enough.
  */
-CREATE FUNCTION snowflake_migrate_internal.adopt_own_function(function oid) RETURNS regprocedure
+CREATE FUNCTION snowflake_migrate_internal.adopt_own_function(function oid, shadow name) RETURNS regprocedure
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT p.oid::regprocedure
 	FROM pg_proc AS p
 	WHERE p.oid = function AND starts_with(p.proname, 'snowflake_new_')
-		AND p.prosrc ~ '^ BEGIN NEW[.]"?snowflake_new_.* := NEW[.].*; RETURN NEW; END $'
+		/* Its column may have another name by now. */
+		AND p.prosrc = snowflake_migrate_internal.adopt_shadow_body(shadow, substring(p.prosrc FROM ' := NEW[.](.*); RETURN'))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.adopt_own_function(oid)
+COMMENT ON FUNCTION snowflake_migrate_internal.adopt_own_function(oid, name)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: the function of a shadow''s trigger';
 
 /*
@@ -94,7 +102,7 @@ AS $$
 		CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.adopt_shadow_name(c.attname)) AS n (shadow)
 		LEFT JOIN pg_attribute AS s ON s.attrelid = c.member AND s.attname = n.shadow AND NOT s.attisdropped
 		LEFT JOIN pg_trigger AS t ON t.tgrelid = c.member AND t.tgname = '~' || n.shadow AND t.tgenabled = 'A'
-			AND snowflake_migrate_internal.adopt_own_function(t.tgfoid) IS NOT NULL
+			AND snowflake_migrate_internal.adopt_own_function(t.tgfoid, n.shadow) IS NOT NULL
 		LEFT JOIN pg_constraint AS k ON k.conrelid = c.member AND k.conname = '~' || n.shadow
 			AND regexp_replace(pg_get_constraintdef(k.oid), ' NOT VALID$', '')
 				= snowflake_migrate_internal.adopt_shadow_check(c.attname, n.shadow, c.new_type, a.attnotnull)
@@ -131,7 +139,7 @@ $template$, jsonb_build_object(
 			'function', snowflake_migrate_internal.adopt_shadow_name(
 				snowflake_migrate_internal.digest(format('%I.%I', c.relname, attname))),
 			'body', snowflake_migrate_internal.adopt_quoted(
-				format(' BEGIN NEW.%I := NEW.%I; RETURN NEW; END ', n.shadow, attname), '$body$'),
+				snowflake_migrate_internal.adopt_shadow_body(n.shadow, quote_ident(attname)), '$body$'),
 			'drop not null', CASE WHEN shadow_not_null AND NOT not_null
 				THEN format('ALTER COLUMN %I DROP NOT NULL, ', n.shadow) ELSE '' END,
 			'check', snowflake_migrate_internal.adopt_shadow_check(attname, n.shadow, new_type, not_null)))
@@ -689,7 +697,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH shadow AS MATERIALIZED (
 		SELECT c.member, a.attnum, a.attname, t.tgname,
-			snowflake_migrate_internal.adopt_own_function(t.tgfoid) AS function
+			snowflake_migrate_internal.adopt_own_function(t.tgfoid, a.attname) AS function
 		FROM (SELECT DISTINCT c.member FROM snowflake_migrate_internal.adopt_columns(tables, columns) AS c) AS c
 			JOIN pg_attribute AS a ON a.attrelid = c.member AND NOT a.attisdropped
 			/* Made with it: a column of that name without the trigger is somebody else's. */

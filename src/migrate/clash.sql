@@ -159,10 +159,17 @@ BEGIN
 	/* That of a domain calls the column VALUE. */
 	SELECT c.conname, ARRAY[a.attname],
 		format('(SELECT %s FROM (SELECT CAST(%I AS %s) AS value) AS d)', pg_get_expr(c.conbin, 0), a.attname,
-			   format_type(y.typbasetype, y.typtypmod))
+			   format_type(b.base, b.base_typmod))
 	FROM pg_attribute AS a
-		JOIN pg_type AS y ON y.oid = a.atttypid
-		JOIN pg_constraint AS c ON c.contypid = y.oid AND c.contype = 'c'
+		JOIN pg_type AS y ON y.oid = a.atttypid AND y.typtype = 'd'
+		CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS b
+		CROSS JOIN LATERAL (
+			WITH RECURSIVE domain AS (
+				SELECT y.oid, y.typbasetype
+				UNION ALL
+				SELECT u.oid, u.typbasetype FROM domain AS o JOIN pg_type AS u ON u.oid = o.typbasetype AND u.typtype = 'd')
+			SELECT o.oid FROM domain AS o) AS o
+		JOIN pg_constraint AS c ON c.contypid = o.oid AND c.contype = 'c'
 	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped;
 	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation AND c.relkind = 'p') THEN
 		RETURN;
@@ -841,7 +848,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
  * another constraint, without having that value: the value goes, the rows go with it, and what refers to them leads to
  * the other row.  Which is right if all three are the same.  No nested loops: see set_clashing().
  */
-CREATE FUNCTION snowflake_migrate_internal.find_lost_for_nothing(run_ bigint, no_ int, to_come text) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.ask_about_lost_rows(run_ bigint, no_ int, to_come text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
@@ -855,6 +862,10 @@ DECLARE
 	same text;
 	is_any boolean;
 BEGIN
+	IF NOT EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
+				   WHERE p.relation = (names ->> 'oid')::oid AND p.policy IN ('keep_source', 'keep_first')) THEN
+		RETURN;
+	END IF;
 	EXECUTE 'SELECT EXISTS (' || pairs || ')' INTO is_any;
 	IF NOT is_any THEN
 		RETURN;
@@ -879,19 +890,19 @@ BEGIN
 			SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
 			FROM ({pairs} EXCEPT ({same})) AS x
 		$query$, names || jsonb_build_object('pairs', pairs, 'same', same)),
-		NULL, 'rows clash with values of rows of the target that lose these to other rows',
-		'They are lost, and what refers to them leads to the others: call it with accept_warnings => true if all of '
-			'them are the same. If not, change these rows in the source, or the values in the target.', 'warning');
+		NULL, 'rows clash with a row of the target by a value that another row replaces',
+		'They are lost, and what refers to them leads to the others: call merge() with accept_warnings => true if all '
+			'of them are the same. If not, change these rows in the source, or the values in the target.', 'warning');
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_lost_for_nothing(bigint, int, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_lost_rows(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: rows that would be lost for a value that goes';
 
 /*
  * Adds an error to the report about rows that are in the place of one of the target's rows by another constraint, and
  * are a second one's by this.  Leaves these out, and returns how many they are.
  */
-CREATE FUNCTION snowflake_migrate_internal.refuse_two_places(names jsonb) RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.leave_out_double_matches(names jsonb) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 DECLARE
@@ -903,14 +914,14 @@ BEGIN
 			FROM pg_temp.snowflake_merge_clash AS c
 			WHERE c.action = 'r' AND c.t1 IS NOT NULL
 		$query$, names),
-		names ->> 'label', 'rows clash: they would be more than one row of the target',
+		names ->> 'label', 'rows clash with different rows of the target by different constraints',
 		'Choose another policy for one of the constraints, or change these rows in the source.');
 	DELETE FROM pg_temp.snowflake_merge_clash AS c WHERE c.action = 'r' AND c.t1 IS NOT NULL;
 	GET DIAGNOSTICS done = ROW_COUNT;
 	RETURN done;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse_two_places(jsonb)
+COMMENT ON FUNCTION snowflake_migrate_internal.leave_out_double_matches(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: rows that would take several places';
 
 /*
@@ -956,7 +967,7 @@ BEGIN
 		RETURN total;
 	ELSE
 		IF names ->> 'policy' IN ('keep_target', 'keep_source', 'keep_first') THEN
-			total := total - snowflake_migrate_internal.refuse_two_places(names);
+			total := total - snowflake_migrate_internal.leave_out_double_matches(names);
 			IF total = 0 THEN
 				RETURN 0;
 			END IF;

@@ -110,8 +110,8 @@ BEGIN
 						coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
 								  FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
 								  WHERE l.oid = a.attcollation), '') AS collation
-					FROM snowflake_migrate_internal.combining(c.combine, quote_ident(c.name), a.atttypid)
-						AS g (aggregate)
+					FROM snowflake_migrate_internal.combining(
+						c.combine, quote_ident(c.name), a.atttypid, '"merge rank"') AS g (aggregate)
 				) AS x);
 END
 $$;

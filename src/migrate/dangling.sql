@@ -144,20 +144,22 @@ BEGIN
 				'Give a view that has them in another form in the place of the table.');
 		END IF;
 	ELSIF names ->> 'path' LIKE '%keyvalue()%' THEN
-		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(x.document) FROM (SELECT {becomes} FROM {origin} WHERE true{and_comes}) AS x (document)
-		$query$, names || jsonb_build_object('becomes', (
-			SELECT p.expressions[array_position(p.names, check_form.names ->> 'column')]
-			FROM snowflake_migrate_internal.rows_parts(
-				(check_form.names ->> 'run')::bigint, (check_form.names ->> 'no')::int,
-				(check_form.names ->> 'source')::int, check_form.names ->> 'kind' <> 'none', false) AS p))) INTO found;
+		BEGIN
+			EXECUTE snowflake_migrate_internal.fill($query$
+				SELECT count(x.document) FROM (SELECT {becomes} FROM {origin} WHERE true{and_comes}) AS x (document)
+			$query$, names || jsonb_build_object('becomes', (
+				SELECT p.expressions[array_position(p.names, check_form.names ->> 'column')]
+				FROM snowflake_migrate_internal.rows_parts(
+					(check_form.names ->> 'run')::bigint, (check_form.names ->> 'no')::int,
+					(check_form.names ->> 'source')::int, check_form.names ->> 'kind' <> 'none', false) AS p))) INTO found;
+		/* Of keys, which would become one. */
+		EXCEPTION WHEN unique_violation THEN
+			GET STACKED DIAGNOSTICS example = PG_EXCEPTION_DETAIL;
+			PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
+				names ->> 'source_name', names ->> 'table', names ->> 'column', SQLERRM, NULL, example,
+				'Add their values up in the source, or leave the reference out.');
+		END;
 	END IF;
-/* Of keys, which would become one. */
-EXCEPTION WHEN unique_violation THEN
-	GET STACKED DIAGNOSTICS example = PG_EXCEPTION_DETAIL;
-	PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
-		names ->> 'source_name', names ->> 'table', names ->> 'column', SQLERRM, NULL, example,
-		'Add their values up in the source, or leave the reference out.');
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_form(jsonb)
@@ -289,14 +291,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.leaves_rows_behind(bigint)
 
 /* Whether rows of a run may be skipped: by a policy, or with what they refer to. */
 CREATE FUNCTION snowflake_migrate_internal.skips_rows(run_ bigint) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT EXISTS (
+BEGIN
+	RETURN EXISTS (
 			SELECT FROM snowflake_migrate_internal.plan_references AS r WHERE r.run = run_ AND r.dangling = 'skip')
 		OR EXISTS (
 			SELECT FROM snowflake_migrate.declared_policies AS p
 				JOIN snowflake_migrate_internal.plan_tables AS t USING (relation)
-			WHERE t.run = run_ AND p.policy = 'skip')
+			WHERE t.run = run_ AND p.policy = 'skip');
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.skips_rows(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: whether rows may be skipped';

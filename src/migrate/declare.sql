@@ -395,13 +395,16 @@ COMMENT ON FUNCTION snowflake_migrate.declare_no_reference(regclass, name, text)
 /* The column holds the time that a row's new id tells: a timestamp, with or without time zone, or a date. */
 CREATE FUNCTION snowflake_migrate.declare_created(relation regclass, column_name name, early text DEFAULT 'error')
 RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	type regtype;
 BEGIN
-	IF early IS NULL OR early NOT IN ('error', 'pack') THEN
+	IF relation IS NULL OR column_name IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+			MESSAGE = 'neither the table nor the column may be null';
+	ELSIF early IS NULL OR early NOT IN ('error', 'pack') THEN
 		RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
 			MESSAGE = format('invalid value for early: %s', coalesce(quote_literal(early), 'NULL')),
 			HINT = 'What becomes of rows that are older than the layout''s epoch is "error" or "pack".';
@@ -433,8 +436,7 @@ AS $$
 	FROM pg_index AS i
 		JOIN pg_class AS x ON x.oid = i.indexrelid AND x.relname = constraint_
 		JOIN pg_attribute AS a ON a.attrelid = i.indrelid
-		JOIN pg_type AS t ON t.oid = a.atttypid
-		LEFT JOIN pg_type AS b ON b.oid = t.typbasetype
+		JOIN pg_type AS t ON t.oid = snowflake_migrate_internal.without_domain(a.atttypid)
 	WHERE i.indrelid = relation_ AND a.attnum > 0
 		AND (a.attnum = ANY (i.indkey)
 			 OR (i.indexprs IS NOT NULL
@@ -443,8 +445,8 @@ AS $$
 					WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
 						AND d.objid = i.indexrelid AND d.refobjid = relation_ AND d.refobjsubid = a.attnum)))
 		AND CASE policy_
-			WHEN 'suffix' THEN coalesce(b.typcategory, t.typcategory) = 'S'
-			ELSE coalesce(b.oid, t.oid) IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) END
+			WHEN 'suffix' THEN t.typcategory = 'S'
+			ELSE t.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype) END
 		AND NOT EXISTS (
 			SELECT FROM pg_constraint AS f
 			WHERE f.contype = 'f' AND f.conrelid = relation_ AND a.attnum = ANY (f.conkey))
@@ -529,24 +531,25 @@ COMMENT ON FUNCTION snowflake_migrate_internal.check_precedence(regclass, text, 
 	IS 'for snowflake_migrate.declare_policy(): an error where the precedence is not as it must be';
 
 /*
- * The aggregate that combines a column by one of the ways that have a name, over the values of rows in the order of
- * "merge rank"; null: the way is an expression.  What or and and mean for numbers, is bit by bit.
+ * The aggregate that combines a column by one of the ways that have a name, over the values of rows in the order of an
+ * expression; null: the way is an expression.  What or and and mean for numbers, is bit by bit.
  */
-CREATE FUNCTION snowflake_migrate_internal.combining(way text, column_name text, type oid) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.combining(way text, column_name text, type oid, ordered_by text)
+RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT format(CASE
-			WHEN way IN ('sum', 'max', 'min') THEN way || '(%1$s ORDER BY "merge rank")'
-			WHEN way IN ('or', 'and') AND coalesce(nullif(y.typbasetype, 0), y.oid) = 'boolean'::regtype
+			WHEN way IN ('sum', 'max', 'min') THEN way || '(%1$s ORDER BY %2$s)'
+			WHEN way IN ('or', 'and') AND y.oid = 'boolean'::regtype
 				THEN 'bool_' || way || '(%1$s)'
 			WHEN way IN ('or', 'and') THEN 'bit_' || way || '(%1$s)'
 			WHEN way IN ('first', 'last')
-				THEN '(array_agg(%1$s ORDER BY "merge rank"' || CASE way WHEN 'last' THEN ' DESC' ELSE '' END
-					|| ') FILTER (WHERE %1$s IS NOT NULL))[1]' END, column_name)
+				THEN '(array_agg(%1$s ORDER BY %2$s' || CASE way WHEN 'last' THEN ' DESC' ELSE '' END
+					|| ') FILTER (WHERE %1$s IS NOT NULL))[1]' END, column_name, ordered_by)
 	FROM pg_type AS y
-	WHERE y.oid = type
+	WHERE y.oid = snowflake_migrate_internal.without_domain(type)
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.combining(text, text, oid)
+COMMENT ON FUNCTION snowflake_migrate_internal.combining(text, text, oid, text)
 	IS 'for snowflake_migrate.merge()''s own use: the aggregate that combines a column';
 
 /* Why a column of rows that become one can't be combined; null: it can be. */
@@ -593,11 +596,11 @@ DECLARE
 BEGIN
 	SELECT a.atttypid, format_type(a.atttypid, a.atttypmod) INTO type, type_name
 		FROM pg_attribute AS a WHERE a.attrelid = relation_ AND a.attname = try_combine.column_name;
-	aggregate := snowflake_migrate_internal.combining(way, quote_ident(column_name), type);
+	aggregate := snowflake_migrate_internal.combining(way, quote_ident(column_name), type, '1');
 	BEGIN
 		IF aggregate IS NOT NULL THEN
 			PERFORM snowflake_migrate_internal.try_expression(relation_,
-				format('CAST(%s AS %s)', replace(aggregate, '"merge rank"', '1'), type_name));
+				format('CAST(%s AS %s)', aggregate, type_name));
 			RETURN;
 		END IF;
 		PERFORM snowflake_migrate_internal.try_expression(relation_, '1');

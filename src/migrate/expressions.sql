@@ -148,7 +148,7 @@ AS $$
 		JOIN t USING (no)
 		JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = c.name
 	WHERE c.run = run_ AND c.combine IS NOT NULL
-		AND snowflake_migrate_internal.combining(c.combine, '', a.atttypid) IS NULL
+		AND snowflake_migrate_internal.combining(c.combine, '', a.atttypid, '') IS NULL
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.declared_queries(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the expressions that a run evaluates';

@@ -589,6 +589,10 @@ BEGIN
 	IF plan.kind <> 'none' THEN
 		DELETE FROM snowflake_migrate.records AS r
 			WHERE r.run = run_ AND r.relation = plan.relation::text AND r.policy IN ('suffix', 'next_free', 'renumber');
+		DELETE FROM snowflake_migrate.report AS f
+			WHERE f.run = run_ AND f.relation = plan.relation::text AND f.is_question AND f.object IS NULL;
+		PERFORM snowflake_migrate_internal.ask_about_lost_rows(
+			run_, no_, snowflake_migrate_internal.rows_to_come(run_, no_));
 		PERFORM snowflake_migrate_internal.record_policies(run_, no_)
 			WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
 	END IF;
@@ -707,8 +711,9 @@ BEGIN
 								f.advice),
 					  E'\n' ORDER BY f.relation, f.source, f.object)
 		INTO problems
-		FROM snowflake_migrate.report AS f
-		WHERE f.run = run_ AND f.severity = 'error';
+		FROM snowflake_migrate.report AS f JOIN snowflake_migrate.runs AS r USING (run)
+		/* About columns, all questions were answered before the first row. */
+		WHERE f.run = run_ AND (f.severity = 'error' OR f.is_question AND f.object IS NULL AND NOT r.accept_warnings);
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('merge %s cannot go on: the target changed, and no policy says what becomes of it', run_),
@@ -764,7 +769,8 @@ BEGIN
 		BEGIN
 			EXECUTE snowflake_migrate_internal.fill($query$
 				WITH r AS MATERIALIZED (
-					SELECT r.*, count(*) OVER () AS rows, row_number() OVER (ORDER BY "merge source", {"changed"}) AS n
+					SELECT r.*, count(*) OVER () AS "merge rows",
+						row_number() OVER (ORDER BY "merge source", {"changed"}) AS "merge place"
 					FROM ({become}) AS r
 					WHERE {comes} AND {"changed"} IS NOT NULL
 						AND (EXISTS (SELECT FROM {clashing}) OR NOT EXISTS (
@@ -778,7 +784,8 @@ BEGIN
 				)
 				INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
 				SELECT r."merge source", {r."merge o#"}, 0,
-					b.last + least(1000000, greatest(({last} - b.last - r.rows) / 2, 0)) + r.n, r.{"changed"}::text
+					b.last + least(1000000, greatest(({last} - b.last - r."merge rows") / 2, 0)) + r."merge place",
+					r.{"changed"}::text
 				FROM r, base AS b
 				ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
 					SET {"changed"} = excluded.{"changed"},

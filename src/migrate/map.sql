@@ -8,7 +8,7 @@
  */
 
 /* The maps of one table, empty. */
-CREATE FUNCTION snowflake_migrate_internal.create_map(run_ bigint, no_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.create_map(run_ bigint, no_ int, maps text) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
@@ -18,14 +18,14 @@ DECLARE
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-			'all_maps', snowflake_migrate_internal.relation(run_, 'map'),
+			'maps', maps,
 			'old_columns', string_agg(format('o%s %s', k.n, k.type), ', ' ORDER BY k.n),
 			'new_columns', string_agg(format('n%s %s', k.n, k.type), ', ' ORDER BY k.n),
 			'changed_keys', string_agg(format('"merge o%s" %s', k.n, k.type), ', ' ORDER BY k.n))
 		INTO names
 		FROM snowflake_migrate_internal.key_values(plan.relation, plan.relation, plan.key) AS k;
 	EXECUTE snowflake_migrate_internal.fill(CASE plan.kind
-		WHEN 'id' THEN 'CREATE TABLE {map} PARTITION OF {all_maps} FOR VALUES IN ({no})'
+		WHEN 'id' THEN 'CREATE TABLE {map} PARTITION OF {maps} FOR VALUES IN ({no})'
 		ELSE 'CREATE TABLE {map} (source int NOT NULL, {old_columns}, {new_columns}, action "char" NOT NULL)' END,
 		names);
 	IF EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
@@ -33,7 +33,9 @@ BEGIN
 		AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = no_) THEN
 		EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {former} (LIKE {table})', names);
 	END IF;
-	IF EXISTS (SELECT FROM snowflake_migrate_internal.earlier_runs(run_, no_)) THEN
+	/* That there is no other run is sooner known. */
+	IF EXISTS (SELECT FROM snowflake_migrate.runs AS r WHERE r.run <> run_)
+		AND EXISTS (SELECT FROM snowflake_migrate_internal.earlier_runs(run_, no_)) THEN
 		EXECUTE snowflake_migrate_internal.fill('CREATE TABLE {unchanged} (run bigint NOT NULL, {new_columns})', names);
 	END IF;
 	IF snowflake_migrate_internal.is_in_use(run_) THEN
@@ -56,7 +58,7 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int)
+COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
 
 /* Enters into the report that a condition on the rows that come failed in a source. */
@@ -942,6 +944,9 @@ AS $$
 DECLARE
 	plan record;
 	source int;
+	some_stay CONSTANT boolean := snowflake_migrate_internal.leaves_rows_behind(run_);
+	/* It reads all references of the run: only for a table of which rows come. */
+	some_are_skipped CONSTANT boolean := to_come IS NOT NULL AND snowflake_migrate_internal.skips_rows(run_);
 BEGIN
 	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
 	IF plan.kind <> 'none' THEN
@@ -951,10 +956,7 @@ BEGIN
 		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_, to_come);
 	END IF;
 	IF to_come IS NOT NULL THEN
-		PERFORM snowflake_migrate_internal.find_lost_for_nothing(run_, no_, to_come)
-			WHERE plan.kind <> 'none' AND EXISTS (
-				SELECT FROM snowflake_migrate.declared_policies AS p
-				WHERE p.relation = plan.relation AND p.policy IN ('keep_source', 'keep_first'));
+		PERFORM snowflake_migrate_internal.ask_about_lost_rows(run_, no_, to_come) WHERE plan.kind <> 'none';
 		PERFORM snowflake_migrate_internal.combine_rows(run_, no_)
 			WHERE plan.kind <> 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 												  WHERE c.run = run_ AND c.no = no_ AND c.combine IS NOT NULL);
@@ -967,12 +969,11 @@ BEGIN
 		SELECT s.source FROM snowflake_migrate_internal.plan_sources AS s
 		WHERE s.run = run_ AND s.no = no_ ORDER BY s.source)
 	LOOP
-		IF snowflake_migrate_internal.leaves_rows_behind(run_) THEN
+		IF some_stay THEN
 			PERFORM snowflake_migrate_internal.report_behind(run_, no_, source);
 			PERFORM snowflake_migrate_internal.report_emptied(run_, no_, source, 'b', 'stay behind');
 		END IF;
-		/* It reads all references of the run: only for a table of which rows come. */
-		IF to_come IS NOT NULL AND snowflake_migrate_internal.skips_rows(run_) THEN
+		IF some_are_skipped THEN
 			PERFORM snowflake_migrate_internal.report_emptied(run_, no_, source, 's', 'are skipped');
 		END IF;
 		IF plan.mode IN ('match', 'same_id') THEN
@@ -1034,7 +1035,7 @@ BEGIN
 		DELETE FROM snowflake_migrate.report AS f USING snowflake_migrate_internal.plan_tables AS t
 			WHERE t.run = run_ AND t.map_step = step AND f.run = run_ AND f.relation = t.relation::text
 				AND (f.severity = 'error'
-						AND (f.problem = 'rows clash' OR f.problem LIKE 'rows clash: they would %'
+						AND (f.problem = 'rows clash' OR f.problem LIKE 'rows clash with different rows %'
 							 OR f.problem LIKE 'snowflake ids of a source are in the target%')
 					 OR f.problem LIKE 'references to % dangle%');
 		changed := false;
@@ -1120,19 +1121,34 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 DECLARE
+	/* A partition costs the more to create the more there are beside it: so they are in groups. */
+	group_size CONSTANT int := 32;
+	names jsonb := jsonb_build_object('map', snowflake_migrate_internal.relation(run_, 'map'));
+	group_no int;
 	table_no int;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		CREATE TABLE {map} (no int NOT NULL, source int NOT NULL, o1 bigint NOT NULL, n1 bigint, action "char" NOT NULL)
-			PARTITION BY LIST (no)
-	$query$, jsonb_build_object('map', snowflake_migrate_internal.relation(run_, 'map')));
-	FOR table_no IN
-		SELECT t.no
+			PARTITION BY RANGE (no)
+	$query$, names);
+	FOR group_no IN
+		SELECT DISTINCT t.no / group_size
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.kind <> 'none'
-		ORDER BY t.no
+		ORDER BY 1
 	LOOP
-		PERFORM snowflake_migrate_internal.create_map(run_, table_no);
+		names := names || jsonb_build_object('maps', snowflake_migrate_internal.relation(run_, 'maps_' || group_no),
+			'from', group_no * group_size, 'to', (group_no + 1) * group_size);
+		EXECUTE snowflake_migrate_internal.fill(
+			'CREATE TABLE {maps} PARTITION OF {map} FOR VALUES FROM ({from}) TO ({to}) PARTITION BY LIST (no)', names);
+		FOR table_no IN
+			SELECT t.no
+			FROM snowflake_migrate_internal.plan_tables AS t
+			WHERE t.run = run_ AND t.kind <> 'none' AND t.no / group_size = group_no
+			ORDER BY t.no
+		LOOP
+			PERFORM snowflake_migrate_internal.create_map(run_, table_no, names ->> 'maps');
+		END LOOP;
 	END LOOP;
 	PERFORM snowflake_migrate_internal.fill_maps_from_former(run_);
 END

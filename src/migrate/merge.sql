@@ -457,30 +457,35 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_errors(bigint)
 
 /*
  * Raises an error where columns may be references, and nobody has said what they are; or where rows would be lost
- * (without a column, find_lost_for_nothing()).
+ * (without a column, ask_about_lost_rows()).
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_questions(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	has_rows CONSTANT boolean := EXISTS (
+		SELECT FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.is_question AND f.object IS NULL);
+	has_columns CONSTANT boolean := EXISTS (
+		SELECT FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.is_question AND f.object IS NOT NULL);
 	questions text;
-	are_rows boolean;
 BEGIN
+	/* About rows first: these would be lost. */
 	SELECT string_agg(format('table %s: %s', concat_ws(', ', f.relation, f.object), f.problem), E'\n'
-					  ORDER BY f.relation, f.object),
-			bool_or(f.object IS NULL)
-		INTO questions, are_rows
+					  ORDER BY f.object IS NOT NULL, f.relation, f.object)
+		INTO questions
 		FROM (SELECT f.*
 			  FROM snowflake_migrate.report AS f
 			  WHERE f.run = run_ AND f.is_question
-			  ORDER BY f.relation, f.object
+			  ORDER BY f.object IS NOT NULL, f.relation, f.object
 			  LIMIT 20) AS f;
 	IF questions IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = CASE WHEN are_rows THEN 'rows would be lost, and nothing says that they are the same as others'
+			MESSAGE = CASE WHEN has_rows AND has_columns
+					THEN 'rows would be lost, and columns may hold ids, and nothing says what they are'
+				WHEN has_rows THEN 'rows would be lost, and nothing says that they are the same as others'
 				ELSE 'columns may hold ids, and nothing says of which table' END,
 			DETAIL = questions,
-			HINT = CASE WHEN are_rows THEN 'Do as snowflake_migrate.check() advises'
+			HINT = CASE WHEN has_rows THEN 'Do as snowflake_migrate.check() advises'
 				ELSE 'Answer each with snowflake_migrate.declare_reference() or '
 					'snowflake_migrate.declare_no_reference(), as snowflake_migrate.check() advises' END
 				|| ', or call with accept_warnings => true.';
@@ -545,6 +550,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_locks(dry_run, rebuild_indexes) WHERE in_use;
 	run_ := snowflake_migrate_internal.run_to_continue(schemas_, targets_, nodes_, dry_run, given);
 	IF run_ IS NOT NULL THEN
+		UPDATE snowflake_migrate.runs AS r SET accept_warnings = true WHERE r.run = run_ AND start.accept_warnings;
 		PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done']);
 		PERFORM snowflake_migrate_internal.refuse_lost_columns(run_);
 		PERFORM snowflake_migrate_internal.go_on(run_, batch_size_, in_use);
@@ -552,7 +558,7 @@ BEGIN
 	END IF;
 
 	run_ := snowflake_migrate_internal.create_run(schemas_, targets_, nodes_, batch_size_);
-	UPDATE snowflake_migrate.runs AS r SET target_in_use = in_use,
+	UPDATE snowflake_migrate.runs AS r SET target_in_use = in_use, accept_warnings = start.accept_warnings,
 			fires_triggers = NOT has_parameter_privilege('session_replication_role', 'SET')
 		WHERE r.run = run_;
 	PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying']);
@@ -568,7 +574,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_errors(run_);
 	PERFORM snowflake_migrate_internal.take_samples(run_);
 	PERFORM snowflake_migrate_internal.check_undeclared(run_);
-	PERFORM snowflake_migrate_internal.refuse_questions(run_) WHERE NOT dry_run AND NOT accept_warnings;
+	PERFORM snowflake_migrate_internal.refuse_questions(run_) WHERE NOT dry_run AND NOT start.accept_warnings;
 	PERFORM snowflake_migrate_internal.drop_samples(run_);
 	PERFORM snowflake_migrate_internal.index_maps(run_);
 	PERFORM snowflake_migrate_internal.record_former_state(run_);
@@ -652,7 +658,8 @@ AS $$
 DECLARE
 	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	seq record;
-	last bigint;
+	/* One before the first, or the distance of two, may be no bigint. */
+	last numeric;
 	reached bigint;
 	increment bigint;
 BEGIN
@@ -670,7 +677,7 @@ BEGIN
 				format('Before the table is written to: SELECT setval(%L, %s);', seq.sequence, reached));
 			CONTINUE;
 		END IF;
-		SELECT s.seqincrement, s.seqstart - s.seqincrement INTO STRICT increment, last
+		SELECT s.seqincrement, s.seqstart::numeric - s.seqincrement INTO STRICT increment, last
 			FROM pg_sequence AS s WHERE s.seqrelid = seq.sequence;
 		/* One that was never asked gives its start. */
 		last := coalesce(pg_sequence_last_value(seq.sequence), last);

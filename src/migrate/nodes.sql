@@ -59,7 +59,7 @@ BEGIN
 			DETAIL = format('In the server''s layout, node numbers are from 0 to %s.', max_node);
 	END IF;
 	PERFORM snowflake_migrate_internal.refuse_locked_node(n)
-		WHERE NOT snowflake_migrate_internal.lock_name(('node ' || n)::name, 'UPDATE');
+		WHERE NOT snowflake_migrate_internal.lock_name(('pg_node ' || n)::name, 'UPDATE');
 	SELECT u.* INTO used FROM snowflake_migrate.nodes AS u WHERE u.node = n;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_in_use',

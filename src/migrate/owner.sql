@@ -318,7 +318,7 @@ AS $$
 	WHERE c.relowner <> c.nspowner OR c.relpersistence <> 'p' OR c.relhasrules OR c.relhastriggers
 		OR c.relrowsecurity OR c.relforcerowsecurity OR c.reloftype <> 0
 		OR NOT (c.relkind = 'r' AND c.relname ~ '^(map|change|rank|former|unchanged|own|lost|edited)_[0-9]+$'
-				OR c.relkind = 'p' AND c.relname = 'map' OR c.relkind IN ('i', 'I'))
+				OR c.relkind = 'p' AND c.relname ~ '^map(s_[0-9]+)?$' OR c.relkind IN ('i', 'I'))
 	UNION ALL
 	/* Columns of maps, which others read; types of keys may be anybody's.  Rights on a column outlive its owner. */
 	SELECT pg_describe_object('pg_class'::regclass, c.oid, a.attnum)

@@ -93,6 +93,7 @@ CREATE TABLE snowflake_migrate.runs (
 	merged_by name NOT NULL DEFAULT current_user,
 	merged_by_id oid NOT NULL DEFAULT snowflake_migrate_internal.current_role_id(),
 	target_in_use boolean NOT NULL DEFAULT false,
+	accept_warnings boolean NOT NULL DEFAULT false,
 	fires_triggers boolean NOT NULL DEFAULT false,	-- its role could not set session_replication_role when it began
 	/* What values become on their way to other types, whoever goes on. */
 	time_zone text NOT NULL DEFAULT current_setting('TimeZone'),

@@ -72,18 +72,21 @@ COMMENT ON FUNCTION snowflake_migrate_internal.placeholder(text, jsonb)
 CREATE FUNCTION snowflake_migrate_internal.fill(template text, names jsonb) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	parts CONSTANT text[] := string_to_array(template, '{');
+	filled text := parts[1];
+	item text;
 BEGIN
-	RETURN (
-		SELECT string_agg(
-				CASE WHEN p.n = 1 THEN p.part
-					/* A bracket, and no placeholder. */
-					WHEN strpos(p.part, '}') < 2 THEN '{' || p.part
-					/* Most are a name, and nothing more. */
-					ELSE coalesce(names ->> i.item, snowflake_migrate_internal.placeholder(i.item, names))
-						|| substr(p.part, strpos(p.part, '}') + 1) END,
-				'' ORDER BY p.n)
-		FROM string_to_table(template, '{') WITH ORDINALITY AS p (part, n)
-			CROSS JOIN LATERAL split_part(p.part, '}', 1) AS i (item));
+	FOR n IN 2 .. cardinality(parts) LOOP
+		item := split_part(parts[n], '}', 1);
+		filled := filled || CASE
+			/* A bracket, and no placeholder. */
+			WHEN strpos(parts[n], '}') < 2 THEN '{' || parts[n]
+			/* Most are a name, and nothing more. */
+			ELSE coalesce(names ->> item, snowflake_migrate_internal.placeholder(item, names))
+				|| substr(parts[n], length(item) + 2) END;
+	END LOOP;
+	RETURN filled;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill(text, jsonb)

@@ -169,4 +169,28 @@ my $behind = join ',', map { "'$_'" } @behind;
 	is(sql($name, $verify), '', 'rooms: it is verified once more');
 }
 
+# Rows that would be lost, as the target is now, are asked about, as they are before a merge begins.
+{
+	my $seats = 'seats (id bigserial PRIMARY KEY, name text CONSTRAINT %1$s_name UNIQUE, code text CONSTRAINT %1$s_code UNIQUE, mark text)';
+	my $name = database('seats', (map { "CREATE TABLE $_." . sprintf($seats, $_) } qw(t s)),
+		q{SELECT snowflake_migrate.adopt('{t.seats}')},
+		(map { "SELECT snowflake_migrate.declare_policy('t.seats', '$_', 'keep_source')" } qw(t_name t_code)),
+		q{INSERT INTO s.seats (name, code, mark) SELECT 'n' || i, 'c' || i, 's' || i FROM generate_series(1, 20) AS i},
+		'CREATE TRIGGER stop BEFORE INSERT ON t.seats FOR EACH ROW EXECUTE FUNCTION watch.stop()', 'ALTER TABLE t.seats ENABLE ALWAYS TRIGGER stop');
+	my $holder = hold($name, 's11');
+	my $call = start_merge($name, call_sql('s', 108, 10));
+
+	wait_until($call, $stopped, 'seats: the merge is stopped in its second batch');
+	sql($name, q{INSERT INTO t.seats (name, code, mark) VALUES ('n15', 'c16', 'x1')});
+	$holder->quit;
+	$call->{run}->finish;
+	isnt($call->{run}->result(0), 0, 'seats: the call fails');
+	like($call->{err}, qr/cannot go on.*table t\.seats: rows clash with a row of the target by a value that another row replaces \(1\) for example 15: .*accept_warnings/s,
+		'seats: a row that would be lost is named');
+	is(sql($name, q{SELECT count(*) FROM t.seats WHERE mark = 'x1'}), 1, 'seats: nothing is lost before somebody says so');
+	finish_merge(start_merge($name, call_sql('s', 108, 10) =~ s/\)$/, accept_warnings => true)/r), 'seats, where all are the same');
+	is(sql($name, $verify), '', 'seats: it is verified');
+	is(sql($name, q{SELECT count(*), string_agg(concat_ws(' ', name, code), ', ') FILTER (WHERE mark = 's16') FROM t.seats}), '19|n16 c16', 'seats: one row stays of three');
+}
+
 done_testing();

@@ -189,7 +189,10 @@ $log_start = -s $server->logfile;
 		like($told, qr/-- connected as role mallory: [^\n]*\n\Q$statement\E/, "the dry run says who is to create again: $statement");
 	}
 	nothing_ran('a dry run of an adoption');
-	unlike(as('mallory', q{SELECT action FROM snowflake_migrate.adopt('{realm.t}', dry_run => true)}), qr/connected as/, 'of her own she is not told so');
+	as('mallory', q{CREATE TABLE own.hers (id serial PRIMARY KEY); CREATE VIEW own.of_hers AS SELECT id, '{1}'::own.dom[] AS c FROM own.hers});
+	my $told_her = as('mallory', q{SELECT action FROM snowflake_migrate.adopt('{own.hers}', dry_run => true)});
+	like($told_her, qr/CREATE VIEW own\.of_hers/, 'she is told to create her own view again');
+	unlike($told_her, qr/connected as/, 'and not as whom');
 }
 
 # A function that is not a plan's is not dropped with it, whatever it is called.

@@ -42,7 +42,7 @@ sub world_sql
 		CREATE TABLE $schema.friends (lo bigint REFERENCES $schema.players ON DELETE CASCADE,
 			hi bigint REFERENCES $schema.players ON DELETE CASCADE, PRIMARY KEY (lo, hi));
 		CREATE TABLE $schema.ranks (player_id bigint PRIMARY KEY REFERENCES $schema.players ON DELETE CASCADE, rating int NOT NULL,
-			rank int NOT NULL UNIQUE);
+			rank int NOT NULL UNIQUE, n int, rows int);
 		CREATE TABLE $schema.log (player_id bigint REFERENCES $schema.players ON DELETE CASCADE, what text);
 		CREATE TABLE $schema.bounties (id bigserial PRIMARY KEY, player_id bigint NOT NULL REFERENCES $schema.players,
 			mark text NOT NULL UNIQUE);
