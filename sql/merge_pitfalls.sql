@@ -363,6 +363,16 @@ SELECT snowflake_migrate.declare_policy('t.tags', 'tt', 'suffix');
 CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
 SELECT tag FROM t.tags ORDER BY tag;
 
+-- ids of times to come, which this server, or another, would make again
+SELECT forget();
+CREATE TABLE t.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE a.heroes (id bigint PRIMARY KEY, name text);
+INSERT INTO a.heroes SELECT snowflake_encode(now() + interval '1 hour', n, 0), 'of ' || n FROM unnest(ARRAY[(SELECT node_id FROM snowflake_stat), 400]) AS u (n);
+SELECT severity, object, regexp_replace(problem, '[0-9]+', 'N') AS problem, count, snowflake_node(example::bigint) = 400 AS others, advice FROM snowflake_migrate.check('{a}', 't') WHERE severity <> 'info';
+DELETE FROM a.heroes WHERE name <> 'of 400';
+CALL snowflake_migrate.merge('{a}', 't', node()) \g /dev/null
+SELECT name FROM t.heroes;
+
 -- domains over domains, of a text and of a number
 SELECT forget();
 CREATE DOMAIN o.word AS text CHECK (length(VALUE) <= 12); CREATE DOMAIN o.callsign AS o.word CHECK (VALUE <> '');

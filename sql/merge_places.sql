@@ -140,9 +140,51 @@ CREATE TABLE t.postmeta (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), post
 CREATE TABLE s7.posts AS SELECT i AS id, 'post ' || i AS title FROM generate_series(1, 500) AS i;
 CREATE TABLE s7.postmeta AS SELECT i AS id, i AS post_id, CASE i % 2 WHEN 0 THEN 'thumbnail' ELSE 'note' END AS key, CASE i % 2 WHEN 0 THEN (500 - i)::text ELSE 'blah' END AS value FROM generate_series(1, 400) AS i;
 SELECT * FROM problems('{s7}');
+-- a row gives way to one of another source that does not come itself: whatever the constraints are called
+DROP SCHEMA s7 CASCADE; DROP TABLE t.posts, t.postmeta; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_no_references;
+CREATE SCHEMA e8; CREATE SCHEMA e9;
+CREATE TABLE t.users (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), email text CONSTRAINT m_email UNIQUE, login text CONSTRAINT a_login UNIQUE, seen int);
+INSERT INTO t.users VALUES (1, 'ann@x', 'ann', 3);
+CREATE TABLE e8.users AS SELECT 1 AS id, 'ann@x'::text AS email, 'max'::text AS login, 5 AS seen;
+CREATE TABLE e9.users AS SELECT 1 AS id, 'cid@x'::text AS email, 'max'::text AS login, 1 AS seen;
+SELECT snowflake_migrate.declare_policy('t.users', c, 'keep_target') FROM unnest('{m_email,a_login}'::name[]) AS c \g /dev/null
+SELECT * FROM problems('{e8,e9}');
+CALL snowflake_migrate.merge('{e8,e9}', 't', '{325,326}');
+ALTER TABLE t.users RENAME CONSTRAINT a_login TO z_login; DELETE FROM snowflake_migrate.declared_policies;
+SELECT snowflake_migrate.declare_policy('t.users', c, 'keep_target') FROM unnest('{m_email,z_login}'::name[]) AS c \g /dev/null
+SELECT * FROM problems('{e8,e9}');
+-- in the target there need be nobody
+ALTER TABLE t.users RENAME CONSTRAINT z_login TO a_login; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM t.users;
+SELECT snowflake_migrate.declare_policy('t.users', c, 'keep_first', precedence => 'seen DESC') FROM unnest('{m_email,a_login}'::name[]) AS c \g /dev/null
+INSERT INTO e9.users VALUES (2, 'ann@x', 'ann', 9);
+SELECT * FROM problems('{e8,e9}');
+-- a row that has the value by which another one gives way is the same as that, through a third as well
+UPDATE e9.users SET login = 'max' WHERE id = 2;
+SELECT * FROM problems('{e8,e9}');
+-- a row is skipped for one that does not come itself; and one that is skipped for what the target has
+DELETE FROM snowflake_migrate.declared_policies; DELETE FROM e9.users; INSERT INTO t.users VALUES (1, 'ann@x', 'ann', 3);
+UPDATE e8.users SET email = 'dan@x', login = 'ann'; INSERT INTO e9.users VALUES (1, 'dan@x', 'dan', 1), (2, 'eve@x', 'ann', 1);
+ALTER TABLE t.users RENAME CONSTRAINT a_login TO z_login;
+SELECT snowflake_migrate.declare_policy('t.users', c, 'skip') FROM unnest('{m_email,z_login}'::name[]) AS c \g /dev/null
+SELECT * FROM problems('{e8,e9}');
+UPDATE t.users SET email = 'dan@x';
+SELECT * FROM problems('{e8,e9}');
+-- a row that another one replaces, which is ranked elsewhere, or nowhere: its rank is given to others, and given back
+CREATE SCHEMA f1;
+CREATE TABLE t.seats (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), nick text CONSTRAINT seats_nick UNIQUE, season text, place int, score int, CONSTRAINT seats_place UNIQUE (season, place));
+INSERT INTO t.seats VALUES (1, 'a', 'old', 1, 9), (2, 'b', 'old', 2, 5), (3, 'c', 'old', 3, 2), (4, 'd', 'closed', 1, 2);
+CREATE TABLE f1.seats AS SELECT * FROM (VALUES (1, 'a', 'new', 1, 1), (2, 'z', 'old', 1, 99), (3, 'c', 'new', NULL, 7), (4, 'd', 'new', 2, 3)) AS v (id, nick, season, place, score);
+CREATE TABLE former_seats AS TABLE t.seats;
+SELECT snowflake_migrate.declare_policy('t.seats', 'seats_nick', 'keep_source'), snowflake_migrate.declare_policy('t.seats', 'seats_place', 'rerank', 'score DESC') \g /dev/null
+CALL snowflake_migrate.merge('{f1}', 't', '{324}', batch_size => 1) \g /dev/null
+SELECT nick, season, place, score FROM t.seats ORDER BY season, place;
+SELECT * FROM snowflake_migrate.verify((SELECT max(run) FROM snowflake_migrate.runs));
+SELECT max(run) AS run FROM snowflake_migrate.runs \gset
+CALL snowflake_migrate.rollback(:run);
+SELECT count(*) FROM (TABLE t.seats EXCEPT TABLE former_seats) AS x;
+DROP TABLE t.seats, former_seats; DROP SCHEMA f1 CASCADE; DELETE FROM snowflake_migrate.declared_policies;
 -- what loses a reference is told, in arrays and documents too, and where rows are skipped
-DROP SCHEMA s7 CASCADE; DROP TABLE t.posts, t.postmeta;
-DELETE FROM snowflake_migrate.declared_no_references; DELETE FROM snowflake_migrate.declared_policies;
+DROP TABLE t.users, e8.users, e9.users; DROP SCHEMA e8, e9; DELETE FROM snowflake_migrate.declared_policies;
 CREATE TABLE t.players (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text CONSTRAINT players_name_key UNIQUE, seen int);
 CREATE TABLE t.notes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), player_id bigint REFERENCES t.players, friends bigint[], data jsonb);
 CREATE TABLE s1.players AS SELECT * FROM (VALUES (1, 'ann', 1), (2, 'bob', 9)) AS v (id, name, seen);

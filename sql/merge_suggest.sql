@@ -141,5 +141,18 @@ CREATE TABLE new.plots (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), numbe
 CREATE TABLE old.plots (id int PRIMARY KEY, number int, guild_id int);
 INSERT INTO new.plots (number, guild_id) SELECT g, g % 4 + 1 FROM generate_series(1, 10) AS g; INSERT INTO old.plots SELECT 11 - g, g, g % 4 + 1 FROM generate_series(1, 10) AS g;
 SELECT certainty, relation, object FROM snowflake_migrate.suggest('{old}', 'new') WHERE step = 'table' AND relation = 'new.plots';
+-- a document is more than the ids in it
+CREATE TABLE new.kinds (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text UNIQUE); CREATE TABLE new.saves (slot int PRIMARY KEY, version text, data jsonb);
+INSERT INTO new.kinds SELECT i, 'k' || i FROM generate_series(1, 40) AS i; INSERT INTO new.saves SELECT i, '1.0', jsonb_build_object('kind_id', i, 'text', 'new ' || i) FROM generate_series(1, 40) AS i;
+CREATE TABLE old.kinds AS TABLE new.kinds; CREATE TABLE old.saves AS SELECT slot, version, jsonb_build_object('kind_id', slot, 'text', 'old ' || slot) AS data FROM new.saves;
+SELECT snowflake_migrate.declare_table('new.kinds', 'match', '{code}'), snowflake_migrate.declare_reference('new.saves', 'data', 'new.kinds', path => '$.kind_id') \g /dev/null
+SELECT certainty, relation, object, reason FROM snowflake_migrate.suggest('{old}', 'new') WHERE step = 'table' AND relation = 'new.saves';
+UPDATE old.saves AS s SET data = t.data FROM new.saves AS t WHERE t.slot = s.slot;
+SELECT certainty, relation, object, reason FROM snowflake_migrate.suggest('{old}', 'new') WHERE step = 'table' AND relation = 'new.saves';
+-- no suffix is suggested where there is no room for it
+CREATE TABLE new.clans (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), tag varchar(5) UNIQUE, name varchar(6) UNIQUE); CREATE TABLE old.clans AS SELECT i AS id, 'T' || i AS tag, 'name' || i AS name FROM generate_series(1, 5) AS i;
+INSERT INTO new.clans (tag, name) VALUES ('T1', 'one'), ('U2', 'name2'), ('U3', 'x'), ('U4', 'y'), ('U5', 'z');
+SELECT certainty, object, statement FROM snowflake_migrate.suggest('{old}', 'new') WHERE step = 'policy' AND relation = 'new.clans' ORDER BY object;
+DELETE FROM snowflake_migrate.declared_references WHERE relation = 'new.saves'::regclass; DELETE FROM snowflake_migrate.declared_tables WHERE relation = 'new.kinds'::regclass;
 DROP SCHEMA older CASCADE;
 DROP SCHEMA old, new CASCADE;

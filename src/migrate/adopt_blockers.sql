@@ -353,7 +353,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_published_table(oid)
 CREATE FUNCTION snowflake_migrate_internal.adopt_only_as(class oid, object oid) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT format('-- connected as role %s: SET ROLE is not enough, as its code could go back', o.role::regrole)
+	SELECT snowflake_migrate_internal.commented(
+		format('connected as role %s: SET ROLE is not enough, as its code could go back', o.role::regrole))
 	FROM snowflake_internal.strongest_role() AS s
 		CROSS JOIN (
 			SELECT c.relowner FROM pg_class AS c WHERE class = 'pg_class'::regclass AND c.oid = object
@@ -372,25 +373,28 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_only_as(oid, oid)
 
 /* What creates an object again, or adds it again.  Null where this is not how to deal with it. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_definition(class oid, object oid) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 	SELECT coalesce(snowflake_migrate_internal.adopt_only_as(class, object) || E'\n', '') || CASE class::regclass
-		WHEN 'pg_class'::regclass THEN
-			(SELECT snowflake_migrate_internal.adopt_view(c.oid) FROM pg_class AS c
-			 WHERE c.oid = object AND c.relkind IN ('v', 'm'))
-		WHEN 'pg_rewrite'::regclass THEN
-			pg_get_ruledef(object)
 		WHEN 'pg_proc'::regclass THEN
 			snowflake_migrate_internal.adopt_function(object)
-		WHEN 'pg_trigger'::regclass THEN
-			(SELECT pg_get_triggerdef(t.oid) || ';' FROM pg_trigger AS t
-			 WHERE t.oid = object AND NOT t.tgisinternal AND t.tgparentid = 0)
-		WHEN 'pg_policy'::regclass THEN
-			snowflake_migrate_internal.adopt_policy(object)
-		WHEN 'pg_attrdef'::regclass THEN
-			snowflake_migrate_internal.adopt_generated_column(object)
-		WHEN 'pg_publication_rel'::regclass THEN
-			snowflake_migrate_internal.adopt_published_table(object)
+		ELSE snowflake_migrate_internal.portable(CASE class::regclass
+			WHEN 'pg_class'::regclass THEN
+				(SELECT snowflake_migrate_internal.adopt_view(c.oid) FROM pg_class AS c
+				 WHERE c.oid = object AND c.relkind IN ('v', 'm'))
+			WHEN 'pg_rewrite'::regclass THEN
+				pg_get_ruledef(object)
+			WHEN 'pg_trigger'::regclass THEN
+				(SELECT pg_get_triggerdef(t.oid) || ';' FROM pg_trigger AS t
+				 WHERE t.oid = object AND NOT t.tgisinternal AND t.tgparentid = 0)
+			WHEN 'pg_policy'::regclass THEN
+				snowflake_migrate_internal.adopt_policy(object)
+			WHEN 'pg_attrdef'::regclass THEN
+				snowflake_migrate_internal.adopt_generated_column(object)
+			WHEN 'pg_publication_rel'::regclass THEN
+				snowflake_migrate_internal.adopt_published_table(object)
+			END)
 		END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_definition(oid, oid)
@@ -622,7 +626,8 @@ CREATE FUNCTION snowflake_migrate_internal.adopt_view_blockers(
 	OUT relation regclass,
 	OUT action text,
 	OUT blocked_by text) RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -639,7 +644,8 @@ BEGIN
 		RETURN;
 	END IF;
 	RETURN QUERY
-		SELECT v.root, E'connect as a role that can, or drop it before, create it again after:\n' || v.creating,
+		SELECT v.root, E'connect as a role that can, or drop it before, create it again after:\n'
+				|| snowflake_migrate_internal.portable(v.creating),
 			format('%s cannot be dropped and created again: %s', v.view, v.obstacle)
 		FROM snowflake_migrate_internal.adopt_views(tables, columns) AS v
 		WHERE v.obstacle IS NOT NULL;

@@ -653,7 +653,8 @@ CREATE FUNCTION snowflake_migrate.adopt_plan(
 	OUT statement text,
 	OUT lock text,
 	OUT why text) RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET jit = off SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -671,7 +672,8 @@ BEGIN
 	SELECT string_agg(r.relation::text, ', ' ORDER BY r.relation::text) INTO locked
 		FROM snowflake_migrate_internal.adopt_swap_relations(relations, adopt_plan.columns) AS r (relation);
 	RETURN QUERY
-		SELECT row_number() OVER (ORDER BY s.rank, s.relation::oid, s.part)::int, s.statement, s.lock, s.why
+		SELECT row_number() OVER (ORDER BY s.rank, s.relation::oid, s.part)::int,
+			snowflake_migrate_internal.portable(s.statement), s.lock, s.why
 		FROM (SELECT * FROM snowflake_migrate_internal.adopt_steps_left(relations, adopt_plan.columns)
 			  UNION ALL
 			  SELECT 9, NULL, 1,

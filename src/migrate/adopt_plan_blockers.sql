@@ -78,7 +78,8 @@ AS $$
 	FROM t JOIN pg_constraint AS k ON k.conrelid = t.oid AND k.contype = 'c' AND NOT k.convalidated
 	WHERE NOT starts_with(ltrim(k.conname, '~'), 'snowflake_new_')
 	UNION ALL
-	SELECT t.name, format(E'drop it before, create it again after:\n%s', pg_get_ruledef(r.oid)),
+	SELECT t.name, format(E'drop it before, create it again after:\n%s',
+					  snowflake_migrate_internal.adopt_definition('pg_rewrite'::regclass, r.oid)),
 		format('rule %I, which writes to the table may be turned into others by', r.rulename)
 	FROM t JOIN pg_rewrite AS r ON r.ev_class = t.oid
 $$;

@@ -557,6 +557,8 @@ CREATE FUNCTION snowflake_migrate_internal.set_clashing(names jsonb) RETURNS voi
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
+DECLARE
+	moved bigint;
 BEGIN
 	IF to_regclass(names ->> 'own') IS NOT NULL THEN
 		EXECUTE snowflake_migrate_internal.fill($query$
@@ -582,6 +584,11 @@ BEGIN
 							WHERE x.source = m.source AND ({m.o#}) = ({x.o#}))
 			AND NOT EXISTS (SELECT FROM {target} AS t WHERE ({t.@}) = ({c.n#}) OFFSET 0)
 	$query$, names);
+	GET DIAGNOSTICS moved = ROW_COUNT;
+	IF moved > 0 THEN
+		UPDATE snowflake_migrate_internal.plan_tables AS t SET some_moved = true
+			WHERE t.run = (names ->> 'run')::bigint AND t.no = (names ->> 'no')::int AND NOT t.some_moved;
+	END IF;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.set_clashing(jsonb)
@@ -844,58 +851,111 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: next_free';
 
 /*
- * Asks about rows that are kept out, or matched, for a value of a row of the target whose place another row takes by
- * another constraint, without having that value: the value goes, the rows go with it, and what refers to them leads to
- * the other row.  Which is right if all three are the same.  No nested loops: see set_clashing().
+ * Asks about rows that would be lost for a value that nobody keeps: those that become one with a row that in the end
+ * does not have the value by which they clash, so that what refers to them leads to a stranger; and those that are
+ * skipped for a value that in the end no row has.  Which is right if they are the same all the same.
+ *
+ * A row only gives way to one that is to come, or is the target's.  So there can be such rows where one that was to come
+ * has given way itself (some_moved, or is skipped), takes a place in the target, or where policies change the target's
+ * rows.  No nested loops: see set_clashing().
  */
-CREATE FUNCTION snowflake_migrate_internal.ask_about_lost_rows(run_ bigint, no_ int, to_come text) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.ask_about_lost_rows(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_);
-	pairs CONSTANT text := snowflake_migrate_internal.fill($query$
-		SELECT w.source, {w.o#}, t.source AS placed_source, {t.o# AS placed_o#}
-		FROM {map} AS w JOIN {map} AS t ON ({t.n#}) = ({w.n#})
-		WHERE w.action IN ('k', 'm') AND t.action = 'r'
-	$query$, names);
-	same text;
-	is_any boolean;
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'entries', snowflake_migrate_internal.entries_to_come(run_, no_));
+	/* Of a target in use, some may be copied, under other keys than they have by now. */
+	become CONSTANT text := snowflake_migrate_internal.all_rows(run_, no_);
+	may_be boolean;
+	items jsonb[];
+	joined text;
+	skipped text;
 BEGIN
-	IF NOT EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
-				   WHERE p.relation = (names ->> 'oid')::oid AND p.policy IN ('keep_source', 'keep_first')) THEN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT (bool_or(m.action IN ('k', 'm'))
+				AND (bool_or(m.action = 'r') OR (SELECT t.some_moved FROM snowflake_migrate_internal.plan_tables AS t
+												 WHERE t.run = {run} AND t.no = {no})
+					 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
+								WHERE c.run = {run} AND c.no = {no} AND c.in_target)))
+			OR (bool_or(m.action = 's') AND EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
+													WHERE p.relation = {oid} AND p.policy = 'skip'))
+		FROM {map} AS m
+		WHERE m.action <> 'c'
+	$query$, names) INTO may_be;
+	IF may_be IS NOT TRUE THEN
 		RETURN;
 	END IF;
-	EXECUTE 'SELECT EXISTS (' || pairs || ')' INTO is_any;
-	IF NOT is_any THEN
-		RETURN;
-	END IF;
-	SELECT string_agg(snowflake_migrate_internal.fill($query$
-				SELECT w.source, {w.o#}, t.source, {t.o#}
-				FROM ({valued}) AS w JOIN ({valued}) AS t ON ({t.n#}) = ({w.n#}) AND {same}
-				WHERE w.action IN ('k', 'm') AND t.action = 'r'
-			$query$, u.item || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$
-				SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action,
-					{values}
-				FROM ({become}) AS {"name"} WHERE "merge action" IN ('k', 'm', 'r') AND ({indexed})
-			$query$, u.item || jsonb_build_object('become', to_come)))), ' UNION ALL ')
-		INTO same
+	/* New ids say nothing. */
+	SELECT array_agg(names || u.item || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$(
+			SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action, {values}
+			FROM ({become}) AS {"name"} WHERE {indexed}
+		)$query$, u.item || jsonb_build_object('become', become))) ORDER BY x.label)
+		INTO items
 		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
 			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.constraint_names(run_, no_, to_jsonb(x))) AS u (item)
-		/* New ids say nothing. */
+				SELECT snowflake_migrate_internal.wanted_names(run_, no_, to_jsonb(x), become)) AS u (item)
 		WHERE NOT (x.is_key AND names ->> 'kind' = 'id');
+	SELECT string_agg(snowflake_migrate_internal.fill($query$
+			SELECT w.source, {w.o#}
+			FROM {valued} AS w JOIN {valued} AS t ON ({t.n#}) = ({w.n#}) AND {same}
+			WHERE w.action IN ('k', 'm') AND t.action IN ('c', 'r')
+			UNION ALL
+			SELECT w.source, {w.o#}
+			FROM {valued} AS w JOIN {taken} AS t ON ({t.t#}) = ({w.n#}) AND {same}
+			WHERE w.action IN ('k', 'm') AND NOT EXISTS (
+				SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({w.n#}))
+		$query$, i.item), ' UNION ALL ')
+		INTO joined
+		FROM unnest(items) AS i (item);
+	/* In a target in use, what they gave way to may be gone: then they are looked at again. */
 	PERFORM snowflake_migrate_internal.report_rows(names,
-		snowflake_migrate_internal.fill($query$
-			SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
-			FROM ({pairs} EXCEPT ({same})) AS x
-		$query$, names || jsonb_build_object('pairs', pairs, 'same', same)),
-		NULL, 'rows clash with a row of the target by a value that another row replaces',
-		'They are lost, and what refers to them leads to the others: call merge() with accept_warnings => true if all '
-			'of them are the same. If not, change these rows in the source, or the values in the target.', 'warning');
+			snowflake_migrate_internal.fill($query$
+				SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
+				FROM (
+					SELECT m.source, {m.o#} FROM {map} AS m
+					WHERE m.action IN ('k', 'm') AND {entries} AND ({m.n#}) IN (
+						SELECT {f.n#} FROM {map} AS f WHERE f.action IN ('c', 'r')
+						UNION ALL SELECT {t.@} FROM {target} AS t)
+					EXCEPT ({joined})) AS x
+			$query$, names || jsonb_build_object('joined', joined)),
+			NULL, 'rows become one with rows that in the end do not have the value by which they clash',
+			'They are lost, and what refers to them leads to the others: call merge() with accept_warnings => true if all '
+				'of them are the same. If not, change these rows in the source, or the values in the target.', 'warning')
+		WHERE joined IS NOT NULL;
+	/* Those that are skipped with what they refer to are on record by the reference. */
+	SELECT string_agg(snowflake_migrate_internal.fill($query$
+			SELECT w.source, {w.o#}
+			FROM {valued} AS w JOIN {valued} AS t ON {same}
+			WHERE w.action = 's' AND t.action IN ('c', 'r')
+			UNION ALL
+			SELECT w.source, {w.o#}
+			FROM {valued} AS w JOIN {taken} AS t ON {same}
+			WHERE w.action = 's' AND NOT EXISTS (
+				SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({t.t#}))
+			UNION ALL
+			SELECT m.source, {m.o#}
+			FROM {map} AS m JOIN snowflake_migrate.records AS r
+				ON r.run = {run} AND r.relation = {'table'} AND r.source = ({'sources'}::name[])[m.source]
+					AND r.old_key = {m.o#::text}
+			WHERE m.action = 's' AND r.policy = 'skip' AND r.constraint_name <> ALL ({'labels'}::name[])
+		$query$, i.item || jsonb_build_object('labels', ARRAY(SELECT k.item ->> 'label' FROM unnest(items) AS k (item))::text)),
+			' UNION ALL ')
+		INTO skipped
+		FROM unnest(items) AS i (item);
+	PERFORM snowflake_migrate_internal.report_rows(names,
+			snowflake_migrate_internal.fill($query$
+				SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
+				FROM (SELECT m.source, {m.o#} FROM {map} AS m WHERE m.action = 's' AND {entries} EXCEPT ({skipped})) AS x
+			$query$, names || jsonb_build_object('skipped', skipped)),
+			NULL, 'rows are skipped for a value that in the end no row has',
+			'They are lost: call merge() with accept_warnings => true if they may be. If not, change these rows in the '
+				'source, or the values in the target.', 'warning')
+		WHERE skipped IS NOT NULL;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_lost_rows(bigint, int, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_lost_rows(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: rows that would be lost for a value that goes';
 
 /*
@@ -1005,21 +1065,33 @@ BEGIN
 		FROM pg_temp.snowflake_merge_rank AS r
 		WHERE r.source = 0 AND r.old IS DISTINCT FROM r.new
 	$query$, names);
-	/* A row that takes a source's values gets that row's rank with the others, so that it is in nobody's way. */
+	/*
+	 * A row that takes a source's values gets that row's rank with the others, so that it is in nobody's way, also where
+	 * that row has none.  Where that row is ranked elsewhere, it gets one behind all others, until it is replaced.
+	 */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO {rank}
-		SELECT {r.n#}, t.{"changed"}, r.new
-		FROM pg_temp.snowflake_merge_rank AS r
-			JOIN {map} AS m ON m.source = r.source AND m.action = 'r' AND ({m.o#}) = ({r.o#})
-			JOIN {target} AS t ON ({t.@}) = ({r.n#})
-		WHERE t.{"changed"} IS DISTINCT FROM r.new
-		UNION ALL
-		/* Also where that row has none. */
-		SELECT {q."merge n#"}, t.{"changed"}, q.{"changed"}
-		FROM ({become}) AS q JOIN {target} AS t ON ({t.@}) = ({q."merge n#"})
-		WHERE q."merge action" = 'r' AND t.{"changed"} IS DISTINCT FROM q.{"changed"}
-			AND NOT EXISTS (SELECT FROM pg_temp.snowflake_merge_rank AS r
-							WHERE r.source = q."merge source" AND ({r.o#}) = ({q."merge o#"}))
+		SELECT {x.n#}, x.old, x.new
+		FROM (
+			SELECT {m.n# AS n#}, t.old, CASE
+					WHEN r.new IS NOT NULL THEN r.new
+					WHEN q.{"changed"} IS NOT NULL THEN l.last + row_number() OVER (
+						PARTITION BY t.ladder, r.new IS NULL AND q.{"changed"} IS NOT NULL ORDER BY {m.n#}) END AS new
+			FROM {map} AS m
+				JOIN (
+					SELECT {@ AS k#}, {"changed"} AS old, {ladder} AS ladder
+					FROM {target} AS {"name"}
+					WHERE {"changed"} IS NOT NULL AND ({indexed})) AS t ON ({t.k#}) = ({m.n#})
+				JOIN ({become}) AS q ON q."merge source" = m.source AND ({q."merge o#"}) = ({m.o#})
+				LEFT JOIN pg_temp.snowflake_merge_rank AS r
+					ON r.source = m.source AND ({r.o#}) = ({m.o#}) AND r.ladder = t.ladder
+				LEFT JOIN (
+					SELECT u.ladder, max(greatest(u.old, u.new)) AS last
+					FROM pg_temp.snowflake_merge_rank AS u
+					GROUP BY u.ladder) AS l ON l.ladder = t.ladder
+			WHERE m.action = 'r' AND (r.new IS NOT NULL OR q.{"changed"} IS NULL OR l.last IS NOT NULL)
+		) AS x
+		WHERE x.old IS DISTINCT FROM x.new
 	$query$, names);
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO snowflake_migrate.records
@@ -1050,6 +1122,9 @@ BEGIN
 	names := names || jsonb_build_object(
 		'columns', (SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position)
 					FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = no_),
+		'ladder', (SELECT coalesce('ROW (' || string_agg(e, ', ') || ')::text', quote_literal(''))
+				   FROM jsonb_array_elements_text(names -> 'expressions') AS e
+				   WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'),
 		'partition', (SELECT coalesce('PARTITION BY ' || string_agg(e, ', '), '')
 					  FROM jsonb_array_elements_text(names -> 'expressions') AS e
 					  WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'));
@@ -1061,7 +1136,8 @@ BEGIN
 		CREATE TEMPORARY TABLE snowflake_merge_rank ON COMMIT DROP AS
 		SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, {"changed"} AS old,
 			row_number() OVER ({partition} ORDER BY {argument}, "merge source", {"changed"}) AS new,
-			count(*) FILTER (WHERE "merge source" > 0) OVER ({partition}) AS coming
+			count(*) FILTER (WHERE "merge source" > 0) OVER ({partition}) AS coming,
+			{ladder} AS ladder
 		FROM (
 			SELECT 0 AS "merge source", {NULL AS "merge o#"}, {@ AS "merge n#"}, {columns}
 			FROM (

@@ -591,8 +591,7 @@ BEGIN
 			WHERE r.run = run_ AND r.relation = plan.relation::text AND r.policy IN ('suffix', 'next_free', 'renumber');
 		DELETE FROM snowflake_migrate.report AS f
 			WHERE f.run = run_ AND f.relation = plan.relation::text AND f.is_question AND f.object IS NULL;
-		PERFORM snowflake_migrate_internal.ask_about_lost_rows(
-			run_, no_, snowflake_migrate_internal.rows_to_come(run_, no_));
+		PERFORM snowflake_migrate_internal.ask_about_lost_rows(run_, no_);
 		PERFORM snowflake_migrate_internal.record_policies(run_, no_)
 			WHERE EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
 	END IF;

@@ -379,10 +379,11 @@ BEGIN
 		SELECT x.relation, x.name, x.problem ->> 'message' AS problem, s.statement
 		FROM snowflake_migrate_internal.plan_indexes AS x
 			CROSS JOIN LATERAL (
-				SELECT 0, format('SET default_tablespace = %L; %s', x.tablespace, x.definition)
+				SELECT 0, format('SET default_tablespace = %L; %s', x.tablespace,
+								 snowflake_migrate_internal.portable(x.definition))
 				WHERE x.state = 'dropped'
 				UNION ALL
-				SELECT u.n, u.statement FROM unnest(x.statements) WITH ORDINALITY AS u (statement, n)
+				SELECT u.n, snowflake_migrate_internal.portable(u.statement) FROM unnest(x.statements) WITH ORDINALITY AS u (statement, n)
 			) AS s (n, statement)
 		WHERE x.run = {run} AND x.state IN ('dropped', 'built')
 		ORDER BY s.n > 0, x.id, s.n

@@ -255,22 +255,30 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refresh_map(bigint, int)
 
 /*
  * Snowflake ids that a source and the target, or two sources, both have: new ids are in no table, only kept ones can
- * be there.
+ * be there.  Each is looked for among as many: in a table of keys that is hashed, as a condition on the source besides
+ * the key is none for a join.
  */
 CREATE FUNCTION snowflake_migrate_internal.find_equal_ids(names jsonb, label name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
 	found bigint;
 	example text;
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT count(*), min(m.n1)::text
-		FROM {map} AS m
-		WHERE m.action = 'c' AND m.n1 = m.o1 AND {to_come}
-			AND (EXISTS (SELECT FROM {target} AS t WHERE t.{"first_key"} = m.n1)
-				 OR EXISTS (SELECT FROM {map} AS f WHERE f.n1 = m.n1 AND f.source < m.source AND f.action = 'c'))
+		WITH kept AS MATERIALIZED (
+			SELECT m.n1, m.source FROM {map} AS m WHERE m.action = 'c' AND m.n1 = m.o1 AND {to_come}
+		)
+		SELECT count(*), min(x.n1)::text
+		FROM (
+			SELECT k.n1, k.source FROM kept AS k JOIN {target} AS t ON t.{"first_key"} = k.n1
+			UNION
+			SELECT k.n1, k.source
+			FROM kept AS k
+				JOIN (SELECT f.n1, min(f.source) AS source FROM {map} AS f WHERE f.action = 'c' GROUP BY f.n1) AS f
+					ON f.n1 = k.n1 AND f.source < k.source
+		) AS x
 	$query$, names || jsonb_build_object('to_come', snowflake_migrate_internal.entries_to_come(
 		(names ->> 'run')::bigint, (names ->> 'no')::int))) INTO found, example;
 	IF found > 0 THEN
@@ -873,6 +881,45 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: keys that may mean something by themselves';
 
+/* Adds to the report which ids are kept that some server will make again, if it has their node number: of times to come. */
+CREATE FUNCTION snowflake_migrate_internal.find_ids_to_come(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	own_node CONSTANT bigint := snowflake_migrate_internal.own_node();
+	late record;
+BEGIN
+	FOR late IN EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT m.no, m.source, snowflake_migrate_internal.node(m.n1) IS NOT DISTINCT FROM {'own_node'} AS is_own,
+			count(*), max(m.n1)::text AS example
+		FROM {map} AS m
+		WHERE m.n1 = m.o1 AND m.action = 'c' AND m.n1 > {newest}
+		GROUP BY m.no, m.source, is_own
+		ORDER BY m.no, m.source, is_own
+	$query$, jsonb_build_object(
+		'map', snowflake_migrate_internal.relation(run_, 'map'),
+		'own_node', own_node::text,
+		'newest', snowflake_migrate_internal.max_id(snowflake_migrate_internal.own_time())))
+	LOOP
+		PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN late.is_own THEN 'error' ELSE 'warning' END,
+				r.sources[late.source], t.relation::text, t.key[1],
+				CASE WHEN late.is_own
+					THEN format('ids of times to come have the node number of this server, %s: it would make them again',
+								own_node)
+					ELSE 'ids are of times to come' END, late.count, late.example,
+				CASE WHEN late.is_own
+					THEN 'Give these rows other ids in the source, or merge when their times are over.'
+					ELSE 'No server must make ids with their node numbers before their times are over.' END)
+			FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate.runs AS r USING (run)
+			WHERE t.run = run_ AND t.no = late.no;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_ids_to_come(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: ids that are kept and may be made again';
+
 /* Adds to the report what policies did to how many rows of one table. */
 CREATE FUNCTION snowflake_migrate_internal.report_policies(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -956,7 +1003,7 @@ BEGIN
 		PERFORM snowflake_migrate_internal.find_keyless_clashes(run_, no_, to_come);
 	END IF;
 	IF to_come IS NOT NULL THEN
-		PERFORM snowflake_migrate_internal.ask_about_lost_rows(run_, no_, to_come) WHERE plan.kind <> 'none';
+		PERFORM snowflake_migrate_internal.ask_about_lost_rows(run_, no_) WHERE plan.kind <> 'none';
 		PERFORM snowflake_migrate_internal.combine_rows(run_, no_)
 			WHERE plan.kind <> 'none' AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
 												  WHERE c.run = run_ AND c.no = no_ AND c.combine IS NOT NULL);
@@ -1243,6 +1290,7 @@ BEGIN
 		END LOOP;
 	END IF;
 	PERFORM snowflake_migrate_internal.find_low_keys(run_);
+	PERFORM snowflake_migrate_internal.find_ids_to_come(run_);
 	PERFORM snowflake_migrate_internal.check_conditions(run_, 'with maps');
 	PERFORM snowflake_migrate_internal.find_changing_conditions(run_);
 	RETURN true;

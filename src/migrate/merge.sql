@@ -172,8 +172,8 @@ BEGIN
 	PERFORM set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'postgres', true),
 		set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true),
 		set_config('array_nulls', 'on', true);
-	/* So are names of tables and columns. */
-	PERFORM set_config('quote_all_identifiers', 'off', true);
+	/* So are names of tables and columns.  Definitions of indexes are read again as they were written. */
+	PERFORM set_config('quote_all_identifiers', 'off', true), set_config('standard_conforming_strings', 'on', true);
 	PERFORM snowflake_migrate_internal.lock_targets(r.targets, strength)
 		FROM snowflake_migrate_internal.own_run(run_) AS r;
 	EXECUTE format('SELECT r.* FROM snowflake_migrate.runs AS r WHERE r.run = $1 FOR %s', strength)

@@ -148,6 +148,7 @@ CREATE TABLE snowflake_migrate_internal.plan_tables (
 	proved boolean NOT NULL DEFAULT false,		-- by a worker, in this proof: what it found is in the report
 	condition text,						-- which rows of a source come; null: all
 	declared_by name,					-- who declared the condition
+	some_moved boolean NOT NULL DEFAULT false,	-- rows that others gave way to have given way themselves
 	former_ahead bigint NOT NULL DEFAULT 0,		-- of former_rows, those whose ids lie ahead of the run's beginning
 	PRIMARY KEY (run, no)
 );

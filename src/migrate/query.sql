@@ -99,6 +99,28 @@ RETURN 'snowflake_merge_' || run::text || '.' || quote_ident(name);
 COMMENT ON FUNCTION snowflake_migrate_internal.relation(bigint, text)
 	IS 'for snowflake_migrate.merge()''s own use: a table of a run';
 
+/* A text as lines of a comment, whatever names in it have. */
+CREATE FUNCTION snowflake_migrate_internal.commented(lines text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT '-- ' || regexp_replace(lines, E'[\n\r]+', E'\\&-- ', 'g') $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.commented(text) IS 'a text as a comment';
+
+/*
+ * A statement that PostgreSQL has written under standard_conforming_strings, as it reads the same without it: there, a
+ * backslash would hide the end of a literal.
+ */
+CREATE FUNCTION snowflake_migrate_internal.portable(statement text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE WHEN strpos(statement, E'\\') = 0 THEN statement ELSE (
+			SELECT string_agg(CASE WHEN m.token[1] ^@ E'\'' AND strpos(m.token[1], E'\\') > 0
+					THEN 'E' || replace(m.token[1], E'\\', E'\\\\') ELSE m.token[1] END, '' ORDER BY m.n)
+			FROM regexp_matches(statement, E'"(?:[^"]|"")*"|E?\'(?:[^\']|\'\')*\'|[^"\'E]+|E|.', 'g')
+				WITH ORDINALITY AS m (token, n)) END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.portable(text)
+	IS 'a statement, whatever standard_conforming_strings is';
+
 /* A relation as it is read: without the children that are tables of their own. */
 CREATE FUNCTION snowflake_migrate_internal.only(relation regclass) RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp

@@ -9,10 +9,17 @@ CREATE FUNCTION snowflake_migrate.grant_to(role regrole) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	IF EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = role AND NOT r.rolsuper)
+		AND EXISTS (SELECT FROM pg_database AS d
+					WHERE d.datname = current_database() AND pg_has_role(role, d.datdba, 'MEMBER')) THEN
+		RAISE WARNING USING MESSAGE = format('role %s can switch off triggers and foreign keys for everybody', role),
+			DETAIL = 'It owns this database, and gets the right to set session_replication_role.',
+			HINT = 'Better give the rights to another role.';
+	END IF;
 	EXECUTE format('GRANT CONNECT, CREATE, TEMPORARY ON DATABASE %I TO %s', current_database(), role);
 	EXECUTE format('GRANT SET ON PARAMETER session_replication_role TO %s', role);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION snowflake_internal.set_aside TO %s', role);
-	EXECUTE format('GRANT USAGE ON SEQUENCE snowflake_migrate_internal.run_number TO %s', role);
+	EXECUTE format('GRANT USAGE, SELECT ON SEQUENCE snowflake_migrate_internal.run_number TO %s', role);
 	EXECUTE format('GRANT INSERT (node, relation, until) ON snowflake_migrate.backfills TO %s', role);
 	EXECUTE format('GRANT SELECT ON snowflake_migrate.map, snowflake_migrate.progress TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT ON

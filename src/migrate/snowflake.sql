@@ -70,6 +70,14 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION snowflake_migrate_internal.own_node() IS 'this server''s node number';
 
+/* The time that this server will make ids of: ids may have run ahead of the clock. */
+CREATE FUNCTION snowflake_migrate_internal.own_time() RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT greatest(s.last_timestamp, clock_timestamp()) FROM snowflake_stat AS s;
+END;
+COMMENT ON FUNCTION snowflake_migrate_internal.own_time() IS 'the time that this server will make ids of';
+
 CREATE FUNCTION snowflake_migrate_internal.encode(ts timestamptz, node bigint, sequence bigint) RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE RETURN snowflake_encode(ts, node, sequence);
 COMMENT ON FUNCTION snowflake_migrate_internal.encode(timestamptz, bigint, bigint) IS 'snowflake_encode()';

@@ -175,8 +175,9 @@ AS $$
 			WHERE c.attname <> ALL (by) AND c.attname <> ALL (t.key) AND c.attgenerated = ''
 				AND snowflake_migrate_internal.cast(b.atttypid, b.atttypmod, c.atttypid, c.atttypmod) IS NOT NULL
 				AND snowflake_migrate_internal.tells_creation(snowflake_migrate_internal.word(c.attname)) IS NULL
+				/* Ids differ; a document is more than these. */
 				AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
-								WHERE f.run = run_ AND f.no = no_ AND f.name = c.attname)
+								WHERE f.run = run_ AND f.no = no_ AND f.name = c.attname AND f.path IS NULL)
 		) AS o (names, expressions)
 	WHERE t.run = run_ AND t.no = no_
 		AND snowflake_migrate_internal.can_read(s.relation)
@@ -413,7 +414,15 @@ AS $$
 		p.statements[1], p.statements[2 :], NULL, NULL, NULL)::snowflake_migrate_internal.suggestion
 	FROM snowflake_migrate_internal.merged_tables(run_) AS t
 		CROSS JOIN LATERAL snowflake_migrate_internal.unique_constraints(run_, t.no) AS u
-		CROSS JOIN LATERAL snowflake_migrate_internal.policy_columns(t.relation, u.label, 'suffix') AS x (names)
+		/* Which have room for one. */
+		CROSS JOIN LATERAL (
+			SELECT array_agg(n.name)
+			FROM unnest(snowflake_migrate_internal.policy_columns(t.relation, u.label, 'suffix')) AS n (name)
+				JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = n.name
+				CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS y
+			WHERE y.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR y.base_typmod < 4
+				OR y.base_typmod - 4 > (SELECT 2 + max(length(s)) FROM snowflake_migrate.runs AS r, unnest(r.sources) AS s
+										WHERE r.run = run_)) AS x (names)
 		CROSS JOIN LATERAL snowflake_migrate_internal.policy_columns(t.relation, u.label, 'next_free') AS i (names)
 		CROSS JOIN LATERAL (
 			SELECT coalesce(cardinality(x.names) = 1 AND snowflake_migrate_internal.word(x.names[1])
@@ -742,9 +751,9 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_tem
 AS $$
 	SELECT CASE suggestion.certainty WHEN 'sure' THEN suggestion.statement ELSE c.statement END
 		|| coalesce((
-			SELECT string_agg(E'\n-- or: ' || regexp_replace(a.statement, E'[\n\r]+', E'\\&-- ', 'g'), '' ORDER BY a.n)
+			SELECT string_agg(E'\n' || snowflake_migrate_internal.commented('or: ' || a.statement), '' ORDER BY a.n)
 			FROM unnest(suggestion.alternatives) WITH ORDINALITY AS a (statement, n)), '')
-	FROM (SELECT '-- ' || regexp_replace(suggestion.statement, E'[\n\r]+', E'\\&-- ', 'g')) AS c (statement)
+	FROM (SELECT snowflake_migrate_internal.commented(suggestion.statement)) AS c (statement)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.printed(snowflake_migrate_internal.suggestion)
 	IS 'for snowflake_migrate.suggest()''s own use: a suggestion as it is printed';

@@ -230,8 +230,17 @@ AS $$
 				OR (p.oid < 16384
 					AND (p.proname ~ '_to_xml|^pg_input_'
 						 OR p.proname IN ('ts_rewrite', 'ts_stat', 'current_setting', 'current_query')
-						 OR (p.proname ^@ 'pg_' AND p.provolatile = 's'
-							 AND p.proname NOT IN ('pg_typeof', 'pg_column_size', 'pg_client_encoding'))
+						 /* What looks at objects, functions of languages that read code among it, or at sessions. */
+						 OR (p.provolatile = 's'
+							 AND (p.proargtypes::oid[] && ARRAY['oid'::regtype, 'internal'::regtype]::oid[]
+								  OR (p.proname ^@ 'pg_'
+									  AND p.proname NOT IN ('pg_typeof', 'pg_column_size', 'pg_client_encoding'))
+								  OR (p.pronargs = 0
+									  AND p.proname NOT IN (
+										'now', 'transaction_timestamp', 'statement_timestamp', 'current_user',
+										'session_user', 'current_database', 'current_schema', 'getdatabaseencoding',
+										'version', 'json_build_array', 'json_build_object', 'jsonb_build_array',
+										'jsonb_build_object'))))
 						 /* Input functions are told of what type. */
 						 OR (p.pronargs >= 2 AND p.proargtypes[1] = 'oid'::regtype
 							 AND p.proargtypes[0] IN ('cstring'::regtype, 'internal'::regtype))))
@@ -459,16 +468,40 @@ BEGIN
 			JOIN pg_class AS c ON c.oid = f.relation
 		WHERE c.relowner = ANY (others) AND f.is_named
 		UNION ALL
-		/* A default may draw from a sequence of which it does not depend, or that its table's owner must not use. */
+		/*
+		 * A trigger is whoever's had that right on the table.  Its condition is looked at always, and its function, which
+		 * is told what to do by its arguments, while others have it.
+		 */
+		SELECT f.relation, f.classid, f.objid, f.attnum, 'pg_proc'::regclass, f.function,
+			coalesce(nullif(g.grantee, 0), c.relowner), false
+		FROM called AS f
+			JOIN powerful AS p ON p.function = f.function
+			JOIN pg_class AS c ON c.oid = f.relation
+			JOIN pg_trigger AS t ON t.oid = f.objid
+			LEFT JOIN LATERAL (
+				SELECT max(a.grantee)
+				FROM aclexplode(c.relacl) AS a
+				WHERE a.privilege_type = 'TRIGGER' AND (a.grantee = 0 OR a.grantee = ANY (others))) AS g (grantee) ON true
+		WHERE c.relowner <> ALL (others) AND f.classid = 'pg_trigger'::regclass AND f.is_named
+			AND (f.function <> t.tgfoid OR g.grantee IS NOT NULL)
+		UNION ALL
+		/*
+		 * A default may draw from a sequence that its table's owner must not use: it must name those that it draws from,
+		 * as it then depends on them.
+		 */
 		SELECT e.relation, e.classid, e.objid, 0, 'pg_proc'::regclass, 'nextval(regclass)'::regprocedure, c.relowner,
 			false
 		FROM expression AS e JOIN pg_class AS c ON c.oid = e.relation
-		WHERE c.relowner = ANY (others)
-			AND (SELECT count(*) FROM regexp_matches(e.tree, ':funcid 157[45] ', 'g')) > (
-				SELECT count(*)
-				FROM pg_depend AS d JOIN pg_class AS q ON q.oid = d.refobjid
-				WHERE d.classid = e.classid AND d.objid = e.objid AND d.refclassid = 'pg_class'::regclass
-					AND CASE q.relkind WHEN 'S' THEN has_sequence_privilege(c.relowner, q.oid, 'USAGE, UPDATE') END)
+		WHERE c.relowner = ANY (others) AND e.tree ~ ':funcid 157[45] '
+			AND ((SELECT count(*) FROM regexp_matches(e.tree, ':funcid 157[45] ', 'g')) > (
+					SELECT count(*)
+					FROM regexp_matches(e.tree, ':funcid 157[45] [^{}()]*:args [(][{]CONST :consttype 2205 ', 'g'))
+				OR EXISTS (
+					SELECT
+					FROM pg_depend AS d JOIN pg_class AS q ON q.oid = d.refobjid
+					WHERE d.classid = e.classid AND d.objid = e.objid AND d.refclassid = 'pg_class'::regclass
+						AND CASE q.relkind
+							WHEN 'S' THEN NOT has_sequence_privilege(c.relowner, q.oid, 'USAGE, UPDATE') END))
 		UNION ALL
 		/* The planner may take an operator's negator or commutator instead, which its owner chooses. */
 		SELECT n.relation, n.classid, n.objid, n.attnum, 'pg_operator'::regclass, p.oid, p.oprowner, false

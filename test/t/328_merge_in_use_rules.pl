@@ -185,7 +185,7 @@ my $behind = join ',', map { "'$_'" } @behind;
 	$holder->quit;
 	$call->{run}->finish;
 	isnt($call->{run}->result(0), 0, 'seats: the call fails');
-	like($call->{err}, qr/cannot go on.*table t\.seats: rows clash with a row of the target by a value that another row replaces \(1\) for example 15: .*accept_warnings/s,
+	like($call->{err}, qr/cannot go on.*table t\.seats: rows become one with rows that in the end do not have the value by which they clash \(1\) for example 15: .*accept_warnings/s,
 		'seats: a row that would be lost is named');
 	is(sql($name, q{SELECT count(*) FROM t.seats WHERE mark = 'x1'}), 1, 'seats: nothing is lost before somebody says so');
 	finish_merge(start_merge($name, call_sql('s', 108, 10) =~ s/\)$/, accept_warnings => true)/r), 'seats, where all are the same');

@@ -235,6 +235,47 @@ as('mallory', q{CREATE TABLE own.letters (id bigint, created timestamptz NOT NUL
 	unlike(as($superuser, q{CALL snowflake_migrate.merge('{east}', 'realm', '{802}'); CALL snowflake_migrate.backfill('shop.letters', 'id', 'created', 803)}), qr/ERROR/, 'both can be used when it is taken back');
 }
 
+# What looks like computing: PostgreSQL's own functions that read code, and what tells about sessions; and sequences that are named otherwise.
+begin();
+as('mallory', q{CREATE DOMAIN own.trap AS int CHECK (own.spring(value)); CREATE FUNCTION own.parsed() RETURNS int[] LANGUAGE sql AS $$ SELECT '{1}'::own.trap[]::int[] $$;
+	CREATE TABLE own.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, created timestamptz NOT NULL DEFAULT now()); CREATE TABLE own.others (id serial PRIMARY KEY);
+	CREATE TABLE src.heroes (id int PRIMARY KEY, name text); INSERT INTO src.heroes VALUES (1, 'Bob')});
+as('mallory', "ALTER TABLE own.$_ ADD CHECK (fmgr_sql_validator(" . as('mallory', q{SELECT 'own.parsed'::regproc::oid}) . "::oid) IS NOT NULL)") foreach qw(heroes others);
+refused('a validator, merge()', q{CALL snowflake_migrate.merge('{src}', 'own', '{810}')}, qr/function fmgr_sql_validator|$refusal/);
+refused('a validator, backfill()', q{CALL snowflake_migrate.backfill('own.heroes', 'id', 'created', 811)});
+refused('a validator, adopt()', q{SELECT snowflake_migrate.adopt('{own.others}')}, qr/function fmgr_sql_validator/);
+as('app', 'CREATE SEQUENCE shop.invoices');
+my $invoices = as($superuser, q{SELECT 'shop.invoices'::regclass::oid});
+foreach my $default ("nextval($invoices\::oid::regclass) + 0 * length('own.mine'::regclass::text)", 'inet_client_port()', "has_table_privilege(1259::oid, 'SELECT')::int", 'txid_current()')
+{
+	as('mallory', "DROP TABLE IF EXISTS own.heroes, own.others; CREATE SEQUENCE IF NOT EXISTS own.mine; CREATE TABLE own.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, told bigint DEFAULT $default)");
+	refused("DEFAULT $default", q{CALL snowflake_migrate.merge('{src}', 'own', '{812}')}, qr/default value for column told of table own.heroes: $refusal/);
+}
+is(as($superuser, 'SELECT is_called FROM shop.invoices'), 'f', 'no number is drawn');
+as('mallory', q{DROP TABLE own.heroes; CREATE TABLE own.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text, told bigint DEFAULT nextval('own.mine') + nextval('own.mine'), at timestamptz DEFAULT now(), who text DEFAULT session_user)});
+unlike(as($superuser, q{CALL snowflake_migrate.merge('{src}', 'own', '{813}')}), qr/ERROR/, 'her own sequence, twice, is drawn from');
+
+# A trigger on the superuser's table, by whoever had the right.
+begin();
+$server->safe_psql('postgres', q{CREATE TABLE realm.letters (id bigint, created timestamptz NOT NULL); INSERT INTO realm.letters VALUES (NULL, now()); GRANT USAGE ON SCHEMA realm TO mallory; GRANT TRIGGER ON realm.letters TO mallory});
+as('mallory', q{CREATE TRIGGER a BEFORE UPDATE ON realm.letters FOR EACH ROW WHEN (query_to_xml('SELECT own.spring(1)', true, true, '') IS NOT NULL) EXECUTE FUNCTION suppress_redundant_updates_trigger()});
+refused('a condition of a trigger', q{CALL snowflake_migrate.backfill('realm.letters', 'id', 'created', 814)}, qr/trigger a on table realm.letters: $refusal/);
+$server->safe_psql('postgres', 'REVOKE TRIGGER ON realm.letters FROM mallory');
+refused('a condition of a trigger, when the right is gone', q{CALL snowflake_migrate.backfill('realm.letters', 'id', 'created', 814)}, qr/trigger a on table realm.letters: .*function query_to_xml/);
+
+# What is printed to be run later: the name of a role, and literals, whatever the settings are then.
+$server->safe_psql('postgres', qq{SET client_min_messages = error; CREATE ROLE "x\nSELECT own.spring(1); --"; GRANT "x\nSELECT own.spring(1); --" TO mallory; GRANT CREATE, USAGE ON SCHEMA own TO "x\nSELECT own.spring(1); --";
+	CREATE TABLE realm.t (id serial PRIMARY KEY, x text); GRANT USAGE ON SCHEMA realm TO PUBLIC; GRANT TRIGGER, SELECT ON realm.t TO PUBLIC});
+as('mallory', qq{SET ROLE "x\nSELECT own.spring(1); --"; CREATE VIEW own.v AS SELECT id FROM realm.t});
+as('mallory', q{CREATE TRIGGER b BEFORE UPDATE OF id ON realm.t FOR EACH ROW WHEN (new.x <> 'x\\' AND new.x <> ')) EXECUTE FUNCTION suppress_redundant_updates_trigger(); SELECT own.spring(1); --') EXECUTE FUNCTION suppress_redundant_updates_trigger()} =~ s/\\\\/\\/r);
+{
+	my $told = as($superuser, q{SELECT action FROM snowflake_migrate.adopt('{realm.t}', dry_run => true)});
+
+	like($told, qr/^-- SELECT own\.spring\(1\); --": SET ROLE is not enough/m, 'a name of two lines is two lines of a comment');
+	like($told, qr/new\.x <> E'x\\\\'::text/, 'a literal with a backslash reads the same everywhere');
+}
+$server->safe_psql('postgres', qq{SET client_min_messages = error; DROP SCHEMA own CASCADE; DROP ROLE "x\nSELECT own.spring(1); --"});
+
 # A worker begins with the path of its database, which is its owner's.
 $server->safe_psql('postgres', 'CREATE DATABASE paths OWNER mallory');
 $server->safe_psql('paths', q{
