@@ -864,15 +864,21 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
-	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'entries', snowflake_migrate_internal.entries_to_come(run_, no_));
-	/* Of a target in use, some may be copied, under other keys than they have by now. */
-	become CONSTANT text := snowflake_migrate_internal.all_rows(run_, no_);
+	names jsonb;
+	become text;
 	may_be boolean;
 	items jsonb[];
 	joined text;
 	skipped text;
 BEGIN
+	IF NOT EXISTS (
+			SELECT FROM snowflake_migrate_internal.plan_tables AS t
+			WHERE t.run = run_ AND t.no = no_ AND (t.mode <> 'copy' OR EXISTS (
+				SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = t.relation))) THEN
+		RETURN;
+	END IF;
+	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'entries', snowflake_migrate_internal.entries_to_come(run_, no_));
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT (bool_or(m.action IN ('k', 'm'))
 				AND (bool_or(m.action = 'r') OR (SELECT t.some_moved FROM snowflake_migrate_internal.plan_tables AS t
@@ -887,6 +893,8 @@ BEGIN
 	IF may_be IS NOT TRUE THEN
 		RETURN;
 	END IF;
+	/* Of a target in use, some may be copied, under other keys than they have by now. */
+	become := snowflake_migrate_internal.all_rows(run_, no_);
 	/* New ids say nothing. */
 	SELECT array_agg(names || u.item || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$(
 			SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action, {values}
