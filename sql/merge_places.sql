@@ -129,6 +129,16 @@ INSERT INTO t.users VALUES (md5('t')::uuid, 'ann');
 SELECT * FROM problems();
 SELECT snowflake_migrate.declare_reference('t.posts', 'author_id', 't.users') \g /dev/null
 SELECT severity, object, problem FROM problems();
+-- and those that have the key of such a row, where keys are texts
+CREATE SCHEMA g1;
+CREATE TABLE t.people (username text PRIMARY KEY, email text CONSTRAINT people_email_key UNIQUE);
+CREATE TABLE t.letters (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), sender text, recipient varchar(10), body text);
+CREATE TABLE g1.people AS SELECT * FROM (VALUES ('annie', 'ann@x'), ('bob', 'bob@x')) AS v (username, email);
+CREATE TABLE g1.letters AS SELECT 1 AS id, 'annie' AS sender, 'bob' AS recipient, 'hello' AS body;
+INSERT INTO t.people VALUES ('ann', 'ann@x');
+SELECT snowflake_migrate.declare_policy('t.people', 'people_email_key', 'keep_target') \g /dev/null
+SELECT severity, object, problem FROM problems('{g1}');
+DROP TABLE t.people, t.letters; DROP SCHEMA g1 CASCADE;
 DELETE FROM snowflake_migrate.declared_references;
 SELECT snowflake_migrate.declare_no_reference('t.posts', 'author_id') \g /dev/null
 SELECT * FROM problems();

@@ -517,3 +517,12 @@ CREATE TABLE net.notices (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), sub
 CREATE TABLE b.notices AS SELECT g::bigint AS id, 'thing' || g AS subject_type, g::bigint AS subject_id FROM generate_series(1, 12) AS g;
 SELECT count(*) FROM snowflake_migrate.suggest('{b}', 'net') AS s, string_to_table(s.statement, E'\n') AS l WHERE s.relation = 'net.notices' AND l LIKE 'SELECT %declare_reference%';
 DROP SCHEMA b, net CASCADE;
+-- a list of numbers is no count, nor is a number that is called like another row of the same table; a plain one may be
+CREATE SCHEMA b;
+CREATE SCHEMA net;
+CREATE TABLE net.gifts (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+CREATE TABLE net.letters (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), reply_to bigint, attachments bigint[], mark int);
+CREATE TABLE b.gifts AS SELECT g AS id, 'gift ' || g AS name FROM generate_series(1, 60) AS g;
+CREATE TABLE b.letters AS SELECT g AS id, nullif(g - 1, 0) AS reply_to, ARRAY[g, g % 7 + 1] AS attachments, g % 5 + 1 AS mark FROM generate_series(1, 40) AS g;
+SELECT severity, object, problem FROM snowflake_migrate.check('{b}', 'net') WHERE severity <> 'info' ORDER BY object;
+DROP SCHEMA b, net CASCADE;

@@ -50,7 +50,8 @@ AS $$
 	FROM pg_proc AS p
 	WHERE p.oid = function AND starts_with(p.proname, 'snowflake_new_')
 		/* Its column may have another name by now. */
-		AND p.prosrc = snowflake_migrate_internal.adopt_shadow_body(shadow, substring(p.prosrc FROM ' := NEW[.](.*); RETURN'))
+		AND p.prosrc = snowflake_migrate_internal.adopt_shadow_body(
+			shadow, substring(p.prosrc FROM ' := NEW[.](.*); RETURN'))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_own_function(oid, name)
 	IS 'for snowflake_migrate.adopt_plan()''s own use: the function of a shadow''s trigger';

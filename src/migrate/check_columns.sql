@@ -474,7 +474,8 @@ BEGIN
 			SELECT p.relation, p.source_relation FROM snowflake_migrate_internal.source_tables(run_) AS p
 		) AS r
 			CROSS JOIN LATERAL snowflake_migrate_internal.columns_of(r.read) AS c
-		WHERE c.attname ~ ('^(merge ([oenk][0-9]+|source|action|tries|try|former|suffix|rank|rows|place|combined|is there)'
+		WHERE c.attname ~ ('^(merge ([oenk][0-9]+|source|action|tries|try|former|suffix|rank|rows|place|combined'
+						   '|is there)'
 						   '|snowflake conditions? [0-9]+)$')
 		UNION ALL
 		SELECT snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, c.name,

@@ -42,7 +42,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.values_query(name, oid, int)
  * Takes a sample of each column that could be a reference, from the first 1000 rows of each source: the 10 greatest
  * ids, which fewest tables have, and 20 by chance (is_random, as are all of documents); of how many
  * (distinct_values), and, where add_greatest_to_samples() has been, the greatest id of all rows.  Of columns whose
- * names say nothing of ids, numbers below 1000 tell nothing.
+ * names say nothing of ids, numbers below 1000 tell nothing, but in lists.
  */
 CREATE FUNCTION snowflake_migrate_internal.take_samples(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -66,7 +66,8 @@ BEGIN
 			JOIN pg_type AS y ON y.oid = a.atttypid
 			CROSS JOIN LATERAL snowflake_migrate_internal.values_query(
 				c.name, snowflake_migrate_internal.without_domain(y.oid),
-				CASE WHEN c.stem IS NOT NULL OR c.is_somebody
+				CASE WHEN c.stem IS NOT NULL OR c.is_somebody OR c.form = 'array'
+						OR snowflake_migrate_internal.is_another(c.word)
 						OR snowflake_migrate_internal.namesake(c.relation, c.word, c.form = 'array', known) IS NOT NULL
 					THEN 0 ELSE 999 END) AS v (query)
 		WHERE v.query IS NOT NULL AND snowflake_migrate_internal.can_read(s.source_relation)

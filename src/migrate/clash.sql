@@ -167,7 +167,8 @@ BEGIN
 			WITH RECURSIVE domain AS (
 				SELECT y.oid, y.typbasetype
 				UNION ALL
-				SELECT u.oid, u.typbasetype FROM domain AS o JOIN pg_type AS u ON u.oid = o.typbasetype AND u.typtype = 'd')
+				SELECT u.oid, u.typbasetype
+				FROM domain AS o JOIN pg_type AS u ON u.oid = o.typbasetype AND u.typtype = 'd')
 			SELECT o.oid FROM domain AS o) AS o
 		JOIN pg_constraint AS c ON c.contypid = o.oid AND c.contype = 'c'
 	WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped;
@@ -464,9 +465,34 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.left_behind(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: references that do not follow rows that are not copied';
 
+/* Whether a column of texts has the key of a row that clashes, in the source of that row. */
+CREATE FUNCTION snowflake_migrate_internal.has_clashing_key(run_ bigint, no_ int, column_ name) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+DECLARE
+	query CONSTANT text := (
+		SELECT string_agg(snowflake_migrate_internal.fill($query$
+				SELECT FROM {source_table} AS s JOIN pg_temp.snowflake_merge_clash AS c
+					ON c.source = {source} AND c.o1::text = s.{"column"}::text
+				WHERE coalesce(c.t1, c.w1) IS DISTINCT FROM c.n1
+			$query$, jsonb_build_object('source', s.source, 'column', column_,
+				'source_table', snowflake_migrate_internal.only(s.relation))), ' UNION ALL ')
+		FROM snowflake_migrate_internal.plan_sources AS s
+		WHERE s.run = run_ AND s.no = no_ AND snowflake_migrate_internal.has_columns(s.relation, ARRAY[column_]));
+	found boolean;
+BEGIN
+	EXECUTE format('SELECT EXISTS (%s)', coalesce(query, 'SELECT WHERE false')) INTO found;
+	RETURN found;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.has_clashing_key(bigint, int, name)
+	IS 'for snowflake_migrate.merge()''s own use: whether a column has the key of a row that clashes';
+
 /*
- * Asks of each column of a uuid key's type, which nothing says anything about, whether it refers to this table: rows of
- * it that clash go where other keys are.
+ * Asks of columns which nothing says anything about whether they refer to this table: rows of it that clash go where
+ * other keys are.  Where its key is a uuid, of each column of that type; where it is a text, of those texts that have
+ * the key of such a row.
  */
 CREATE FUNCTION snowflake_migrate_internal.ask_followers(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -485,8 +511,11 @@ BEGIN
 			JOIN pg_attribute AS k ON k.attrelid = p.relation AND p.key = ARRAY[k.attname]
 			CROSS JOIN snowflake_migrate_internal.merged_tables(run_) AS t
 			JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND NOT a.attisdropped
-				AND snowflake_migrate_internal.without_domain(a.atttypid) = 'uuid'::regtype
-		WHERE snowflake_migrate_internal.without_domain(k.atttypid) = 'uuid'::regtype
+			JOIN pg_type AS y ON y.oid = snowflake_migrate_internal.without_domain(k.atttypid)
+			JOIN pg_type AS b ON b.oid = snowflake_migrate_internal.without_domain(a.atttypid)
+		WHERE (y.oid = 'uuid'::regtype AND b.oid = y.oid
+				OR y.typcategory = 'S' AND b.typcategory = 'S'
+					AND snowflake_migrate_internal.has_clashing_key(run_, t.no, a.attname))
 			AND ARRAY[a.attname] <> t.key
 			AND NOT EXISTS (SELECT FROM pg_constraint AS f
 							WHERE f.contype = 'f' AND f.conrelid = t.relation AND a.attnum = ANY (f.conkey))
@@ -855,9 +884,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
  * does not have the value by which they clash, so that what refers to them leads to a stranger; and those that are
  * skipped for a value that in the end no row has.  Which is right if they are the same all the same.
  *
- * A row only gives way to one that is to come, or is the target's.  So there can be such rows where one that was to come
- * has given way itself (some_moved, or is skipped), takes a place in the target, or where policies change the target's
- * rows.  No nested loops: see set_clashing().
+ * A row only gives way to one that is to come, or is the target's.  So there can be such rows where one that was to
+ * come has given way itself (some_moved, or is skipped), takes a place in the target, or where policies change the
+ * target's rows.  No nested loops: see set_clashing().
  */
 CREATE FUNCTION snowflake_migrate_internal.ask_about_lost_rows(run_ bigint, no_ int) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -929,8 +958,9 @@ BEGIN
 					EXCEPT ({joined})) AS x
 			$query$, names || jsonb_build_object('joined', joined)),
 			NULL, 'rows become one with rows that in the end do not have the value by which they clash',
-			'They are lost, and what refers to them leads to the others: call merge() with accept_warnings => true if all '
-				'of them are the same. If not, change these rows in the source, or the values in the target.', 'warning')
+			'They are lost, and what refers to them leads to the others: call merge() with accept_warnings => true if '
+				'all of them are the same. If not, change these rows in the source, or the values in the target.',
+			'warning')
 		WHERE joined IS NOT NULL;
 	/* Those that are skipped with what they refer to are on record by the reference. */
 	SELECT string_agg(snowflake_migrate_internal.fill($query$
@@ -948,14 +978,16 @@ BEGIN
 				ON r.run = {run} AND r.relation = {'table'} AND r.source = ({'sources'}::name[])[m.source]
 					AND r.old_key = {m.o#::text}
 			WHERE m.action = 's' AND r.policy = 'skip' AND r.constraint_name <> ALL ({'labels'}::name[])
-		$query$, i.item || jsonb_build_object('labels', ARRAY(SELECT k.item ->> 'label' FROM unnest(items) AS k (item))::text)),
-			' UNION ALL ')
+		$query$, i.item || jsonb_build_object('labels', l.labels::text)), ' UNION ALL ')
 		INTO skipped
-		FROM unnest(items) AS i (item);
+		FROM unnest(items) AS i (item)
+			CROSS JOIN (SELECT array_agg(k.item ->> 'label') FROM unnest(items) AS k (item)) AS l (labels);
 	PERFORM snowflake_migrate_internal.report_rows(names,
 			snowflake_migrate_internal.fill($query$
 				SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
-				FROM (SELECT m.source, {m.o#} FROM {map} AS m WHERE m.action = 's' AND {entries} EXCEPT ({skipped})) AS x
+				FROM (
+					SELECT m.source, {m.o#} FROM {map} AS m WHERE m.action = 's' AND {entries}
+					EXCEPT ({skipped})) AS x
 			$query$, names || jsonb_build_object('skipped', skipped)),
 			NULL, 'rows are skipped for a value that in the end no row has',
 			'They are lost: call merge() with accept_warnings => true if they may be. If not, change these rows in the '
@@ -1074,8 +1106,9 @@ BEGIN
 		WHERE r.source = 0 AND r.old IS DISTINCT FROM r.new
 	$query$, names);
 	/*
-	 * A row that takes a source's values gets that row's rank with the others, so that it is in nobody's way, also where
-	 * that row has none.  Where that row is ranked elsewhere, it gets one behind all others, until it is replaced.
+	 * A row that takes a source's values gets that row's rank with the others, so that it is in nobody's way, also
+	 * where that row has none.  Where that row is ranked elsewhere, it gets one behind all others, until it is
+	 * replaced.
 	 */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		INSERT INTO {rank}

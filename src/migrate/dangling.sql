@@ -151,7 +151,8 @@ BEGIN
 				SELECT p.expressions[array_position(p.names, check_form.names ->> 'column')]
 				FROM snowflake_migrate_internal.rows_parts(
 					(check_form.names ->> 'run')::bigint, (check_form.names ->> 'no')::int,
-					(check_form.names ->> 'source')::int, check_form.names ->> 'kind' <> 'none', false) AS p))) INTO found;
+					(check_form.names ->> 'source')::int, check_form.names ->> 'kind' <> 'none', false) AS p)))
+				INTO found;
 		/* Of keys, which would become one. */
 		EXCEPTION WHEN unique_violation THEN
 			GET STACKED DIAGNOSTICS example = PG_EXCEPTION_DETAIL;

@@ -383,7 +383,8 @@ BEGIN
 								 snowflake_migrate_internal.portable(x.definition))
 				WHERE x.state = 'dropped'
 				UNION ALL
-				SELECT u.n, snowflake_migrate_internal.portable(u.statement) FROM unnest(x.statements) WITH ORDINALITY AS u (statement, n)
+				SELECT u.n, snowflake_migrate_internal.portable(u.statement)
+				FROM unnest(x.statements) WITH ORDINALITY AS u (statement, n)
 			) AS s (n, statement)
 		WHERE x.run = {run} AND x.state IN ('dropped', 'built')
 		ORDER BY s.n > 0, x.id, s.n

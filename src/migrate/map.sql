@@ -881,7 +881,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: keys that may mean something by themselves';
 
-/* Adds to the report which ids are kept that some server will make again, if it has their node number: of times to come. */
+/* Adds to the report which ids are kept that a server with their node number would make again: of times to come. */
 CREATE FUNCTION snowflake_migrate_internal.find_ids_to_come(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -906,8 +906,8 @@ BEGIN
 		PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN late.is_own THEN 'error' ELSE 'warning' END,
 				r.sources[late.source], t.relation::text, t.key[1],
 				CASE WHEN late.is_own
-					THEN format('ids of times to come have the node number of this server, %s: it would make them again',
-								own_node)
+					THEN format('ids of times to come have the node number of this server, %s: '
+								'it would make them again', own_node)
 					ELSE 'ids are of times to come' END, late.count, late.example,
 				CASE WHEN late.is_own
 					THEN 'Give these rows other ids in the source, or merge when their times are over.'

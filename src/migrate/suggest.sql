@@ -421,8 +421,9 @@ AS $$
 				JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = n.name
 				CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS y
 			WHERE y.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR y.base_typmod < 4
-				OR y.base_typmod - 4 > (SELECT 2 + max(length(s)) FROM snowflake_migrate.runs AS r, unnest(r.sources) AS s
-										WHERE r.run = run_)) AS x (names)
+				OR y.base_typmod - 4 > (
+					SELECT 2 + max(length(s)) FROM snowflake_migrate.runs AS r, unnest(r.sources) AS s
+					WHERE r.run = run_)) AS x (names)
 		CROSS JOIN LATERAL snowflake_migrate_internal.policy_columns(t.relation, u.label, 'next_free') AS i (names)
 		CROSS JOIN LATERAL (
 			SELECT coalesce(cardinality(x.names) = 1 AND snowflake_migrate_internal.word(x.names[1])

@@ -469,8 +469,8 @@ BEGIN
 		WHERE c.relowner = ANY (others) AND f.is_named
 		UNION ALL
 		/*
-		 * A trigger is whoever's had that right on the table.  Its condition is looked at always, and its function, which
-		 * is told what to do by its arguments, while others have it.
+		 * A trigger is whoever's had that right on the table.  Its condition is looked at always, and its function,
+		 * which is told what to do by its arguments, while others have it.
 		 */
 		SELECT f.relation, f.classid, f.objid, f.attnum, 'pg_proc'::regclass, f.function,
 			coalesce(nullif(g.grantee, 0), c.relowner), false
@@ -481,13 +481,14 @@ BEGIN
 			LEFT JOIN LATERAL (
 				SELECT max(a.grantee)
 				FROM aclexplode(c.relacl) AS a
-				WHERE a.privilege_type = 'TRIGGER' AND (a.grantee = 0 OR a.grantee = ANY (others))) AS g (grantee) ON true
+				WHERE a.privilege_type = 'TRIGGER' AND (a.grantee = 0 OR a.grantee = ANY (others))
+			) AS g (grantee) ON true
 		WHERE c.relowner <> ALL (others) AND f.classid = 'pg_trigger'::regclass AND f.is_named
 			AND (f.function <> t.tgfoid OR g.grantee IS NOT NULL)
 		UNION ALL
 		/*
-		 * A default may draw from a sequence that its table's owner must not use: it must name those that it draws from,
-		 * as it then depends on them.
+		 * A default may draw from a sequence that its table's owner must not use: it must name those that it draws
+		 * from, as it then depends on them.
 		 */
 		SELECT e.relation, e.classid, e.objid, 0, 'pg_proc'::regclass, 'nextval(regclass)'::regprocedure, c.relowner,
 			false
