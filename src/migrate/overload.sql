@@ -27,7 +27,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.is_vague(text, oid, oid)
 	IS 'for snowflake_migrate''s own use: whether an expression that is read anew may find another function';
 
 /*
- * A role, if there is one, that has less rights than the caller, and could have code of its own called in the place of
+ * A role, if there is one, that has fewer rights than the caller, and could have code of its own called in the place of
  * a function or an operator that is looked for anew by its name: it may create others in the schema, has done so, or
  * owns a type of which there is one of that name for its values, as it can add a cast.
  */

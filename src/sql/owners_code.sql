@@ -33,7 +33,7 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_internal.strongest_role() IS 'the role whose rights others'' code would have';
 
-/* The roles that have less rights than these: what they own is others' code. */
+/* The roles that have fewer rights than these: what they own is others' code. */
 CREATE FUNCTION snowflake_internal.other_roles() RETURNS oid[]
 LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
@@ -42,7 +42,7 @@ AS $$
 	WHERE NOT r.rolsuper
 		AND EXISTS (SELECT FROM unnest(s.roles) AS c (oid) WHERE NOT pg_has_role(r.oid, c.oid, 'USAGE'))
 $$;
-COMMENT ON FUNCTION snowflake_internal.other_roles() IS 'the roles that have less rights than the caller';
+COMMENT ON FUNCTION snowflake_internal.other_roles() IS 'the roles that have fewer rights than the caller';
 
 /* One of these roles, if there is any, that may create in a schema. */
 CREATE FUNCTION snowflake_internal.other_creator(schema oid) RETURNS oid
@@ -60,7 +60,7 @@ AS $$
 	LIMIT 1
 $$;
 COMMENT ON FUNCTION snowflake_internal.other_creator(oid)
-	IS 'a role with less rights than the caller that may create in a schema';
+	IS 'a role with fewer rights than the caller that may create in a schema';
 
 /*
  * One of these roles, if there is any, whose schema it is: what others have there, it can drop.  With CREATE on the
@@ -84,7 +84,7 @@ AS $$
 	LIMIT 1
 $$;
 COMMENT ON FUNCTION snowflake_internal.other_schema_owner(oid, oid[])
-	IS 'a role with less rights than the caller whose schema it is';
+	IS 'a role with fewer rights than the caller whose schema it is';
 
 /* Whether the current role can keep others from renaming schemas: row locks of the catalog are for superusers. */
 CREATE FUNCTION snowflake_internal.can_lock_schemas() RETURNS boolean

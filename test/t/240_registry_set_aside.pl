@@ -87,6 +87,13 @@ is($holder->value(q{snowflake_internal.set_aside(50, NULL) IS NULL}), 't', 'no t
 $holder->safe_psql('postgres', "BEGIN; SELECT snowflake_internal.set_aside(51, '1900-01-01'); ROLLBACK");
 is($registry->claim(51, 'state, granted_until = to_timestamp(0)'), 'free|t', 'a rollback does not take it back');
 
+# As doc/registry.md has it: numbers that were used before there was a registry.
+$holder->safe_psql('postgres', q{SET client_min_messages = error; CREATE EXTENSION snowflake_migrate CASCADE; INSERT INTO snowflake_migrate.nodes VALUES (90, 1, 'west');
+	INSERT INTO snowflake_migrate.backfills (node, relation, until) VALUES (91, 'history', now())});
+is($holder->safe_psql('postgres', q{SELECT node, snowflake_internal.set_aside(node, now()) FROM (SELECT node FROM snowflake_migrate.nodes UNION SELECT node FROM snowflake_migrate.backfills) AS used ORDER BY node}),
+	"90|t\n91|t", 'numbers of merges and backfills are set aside');
+is(join(' ', map { $registry->claim($_, 'state') } 90, 91), 'free free', 'the registry has them');
+
 my $set_aside_detail = qr/DETAIL: .*Registry "\Q$shown\E", group "default": set aside by \S+:@{[ $holder->port ]}, \Q${\ $holder->data_dir }\E, up to 20\d\d-.*\.\nHINT: .*never used/;
 
 refuses_to_set_aside($holder, 50, soon('21 s'), qr/ERROR: .*node number 50 was claimed in the registry\n$set_aside_detail/, 'up to another time');
