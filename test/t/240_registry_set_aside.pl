@@ -93,6 +93,7 @@ $holder->safe_psql('postgres', q{SET client_min_messages = error; CREATE EXTENSI
 is($holder->safe_psql('postgres', q{SELECT node, snowflake_internal.set_aside(node, now()) FROM (SELECT node FROM snowflake_migrate.nodes UNION SELECT node FROM snowflake_migrate.backfills) AS used ORDER BY node}),
 	"90|t\n91|t", 'numbers of merges and backfills are set aside');
 is(join(' ', map { $registry->claim($_, 'state') } 90, 91), 'free free', 'the registry has them');
+$holder->safe_psql('postgres', 'DROP EXTENSION snowflake_migrate');
 
 my $set_aside_detail = qr/DETAIL: .*Registry "\Q$shown\E", group "default": set aside by \S+:@{[ $holder->port ]}, \Q${\ $holder->data_dir }\E, up to 20\d\d-.*\.\nHINT: .*never used/;
 
