@@ -1053,6 +1053,7 @@ BEGIN
 	/* A list of numbers is no count. */
 	IF has_id OR col.is_somebody OR col.form = 'array' AND col.total >= 8
 		OR snowflake_migrate_internal.is_another(col.word) AND col.relation = ANY (fitting)
+			AND col.word !~ '(count|level|limit|number|size|total)s?$'
 		OR col.form = 'text' AND col.total >= 3 AND cardinality(fitting) <= 3
 		OR col.total >= 8 AND cardinality(fitting) <= 3
 			AND col.total * ln(snowflake_migrate_internal.key_density(run_, fitting[1])) < ln(0.001) THEN

@@ -946,6 +946,18 @@ BEGIN
 		$query$, i.item), ' UNION ALL ')
 		INTO joined
 		FROM unnest(items) AS i (item);
+	/* By a natural key, rows are declared to be the same: what one of them has, all have. */
+	joined := joined || coalesce((
+		SELECT snowflake_migrate_internal.fill($query$
+			UNION ALL
+			SELECT w.source, {w.o#}
+			FROM {valued} AS w
+				JOIN {valued} AS t ON ({t.n#}) = ({w.n#}) AND {same}
+				JOIN ({joined}) AS j ON j.source = t.source AND ({j.o#}) = ({t.o#})
+			WHERE w.action IN ('k', 'm')
+		$query$, i.item || jsonb_build_object('joined', joined))
+		FROM unnest(items) AS i (item)
+		WHERE i.item ->> 'policy' = 'match'), '');
 	/* In a target in use, what they gave way to may be gone: then they are looked at again. */
 	PERFORM snowflake_migrate_internal.report_rows(names,
 			snowflake_migrate_internal.fill($query$
@@ -1119,18 +1131,15 @@ BEGIN
 					WHEN q.{"changed"} IS NOT NULL THEN l.last + row_number() OVER (
 						PARTITION BY t.ladder, r.new IS NULL AND q.{"changed"} IS NOT NULL ORDER BY {m.n#}) END AS new
 			FROM {map} AS m
-				JOIN (
-					SELECT {@ AS k#}, {"changed"} AS old, {ladder} AS ladder
-					FROM {target} AS {"name"}
-					WHERE {"changed"} IS NOT NULL AND ({indexed})) AS t ON ({t.k#}) = ({m.n#})
+				JOIN pg_temp.snowflake_merge_rank AS t ON t.source < 0 AND ({t.n#}) = ({m.n#})
 				JOIN ({become}) AS q ON q."merge source" = m.source AND ({q."merge o#"}) = ({m.o#})
 				LEFT JOIN pg_temp.snowflake_merge_rank AS r
 					ON r.source = m.source AND ({r.o#}) = ({m.o#}) AND r.ladder = t.ladder
-				LEFT JOIN (
+				JOIN (
 					SELECT u.ladder, max(greatest(u.old, u.new)) AS last
 					FROM pg_temp.snowflake_merge_rank AS u
 					GROUP BY u.ladder) AS l ON l.ladder = t.ladder
-			WHERE m.action = 'r' AND (r.new IS NOT NULL OR q.{"changed"} IS NULL OR l.last IS NOT NULL)
+			WHERE m.action = 'r'
 		) AS x
 		WHERE x.old IS DISTINCT FROM x.new
 	$query$, names);
@@ -1140,12 +1149,23 @@ BEGIN
 		SELECT {run}, ({'sources'}::name[])[r.source], {'table'}, {'label'}, 'rerank',
 			CASE WHEN r.source > 0 THEN {r.o#::text} END, {r.n#::text}, {'changed'}, r.old, r.new
 		FROM pg_temp.snowflake_merge_rank AS r
-		WHERE r.old IS DISTINCT FROM r.new
+		WHERE r.old IS DISTINCT FROM r.new AND r.source >= 0
 	$query$, names);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.record_ranks(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: keeps the ranks that change';
+
+/* The expressions of a constraint about ranks that tell its ladders apart; null: there is one. */
+CREATE FUNCTION snowflake_migrate_internal.ladder(names jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT string_agg(e, ', ')
+	FROM jsonb_array_elements_text(names -> 'expressions') AS e
+	WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.ladder(jsonb)
+	IS 'for snowflake_migrate.merge()''s own use: what tells ladders apart';
 
 /* Ranks are numbered anew over the rows of the target and of all sources: rank_NO has what becomes of the target's. */
 CREATE FUNCTION snowflake_migrate_internal.policy_rerank(run_ bigint, no_ int, constraint_ jsonb) RETURNS void
@@ -1156,6 +1176,7 @@ AS $$
 DECLARE
 	names jsonb := snowflake_migrate_internal.wanted_names(
 		run_, no_, constraint_, snowflake_migrate_internal.rows_to_come(run_, no_));
+	ladder CONSTANT text := snowflake_migrate_internal.ladder(names);
 BEGIN
 	/* It may have been declared anew since the plan was written. */
 	PERFORM snowflake_migrate_internal.refuse_declared((names ->> 'declared_by')::name,
@@ -1163,28 +1184,24 @@ BEGIN
 	names := names || jsonb_build_object(
 		'columns', (SELECT string_agg(quote_ident(c.name), ', ' ORDER BY c.position)
 					FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = no_),
-		'ladder', (SELECT coalesce('ROW (' || string_agg(e, ', ') || ')::text', quote_literal(''))
-				   FROM jsonb_array_elements_text(names -> 'expressions') AS e
-				   WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'),
-		'partition', (SELECT coalesce('PARTITION BY ' || string_agg(e, ', '), '')
-					  FROM jsonb_array_elements_text(names -> 'expressions') AS e
-					  WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'));
+		'ladder', coalesce('dense_rank() OVER (ORDER BY ' || ladder || ')', '1'),
+		'partition', coalesce('PARTITION BY ' || ladder, ''),
+		'and_ladder', coalesce(', ' || ladder, ''));
 	IF to_regclass('pg_temp.snowflake_merge_rank') IS NOT NULL THEN
 		DROP TABLE pg_temp.snowflake_merge_rank;
 	END IF;
-	/* A row without a rank, or outside of the index, stays as it is. */
+	/* A row without a rank, or outside of the index, stays as it is.  Source -1: one of the target that is replaced. */
 	EXECUTE snowflake_migrate_internal.fill($query$
 		CREATE TEMPORARY TABLE snowflake_merge_rank ON COMMIT DROP AS
 		SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, {"changed"} AS old,
-			row_number() OVER ({partition} ORDER BY {argument}, "merge source", {"changed"}) AS new,
+			row_number() OVER (
+				PARTITION BY "merge source" < 0{and_ladder} ORDER BY {argument}, "merge source", {"changed"}) AS new,
 			count(*) FILTER (WHERE "merge source" > 0) OVER ({partition}) AS coming,
 			{ladder} AS ladder
 		FROM (
-			SELECT 0 AS "merge source", {NULL AS "merge o#"}, {@ AS "merge n#"}, {columns}
-			FROM (
-				SELECT t.* FROM {target} AS t
-				WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({t.@}))
-			) AS {"name"}
+			SELECT CASE WHEN ({@}) IN (SELECT {m.n#} FROM {map} AS m WHERE m.action = 'r') THEN -1 ELSE 0 END
+					AS "merge source", {NULL AS "merge o#"}, {@ AS "merge n#"}, {columns}
+			FROM {target} AS {"name"}
 			WHERE {"changed"} IS NOT NULL AND ({indexed})
 			UNION ALL
 			SELECT "merge source", {"merge o#"}, {"merge n#"}, {columns}

@@ -695,7 +695,11 @@ BEGIN
 		WHERE i.indrelid = relation AND i.indisunique AND x.relname = constraint_name;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'undefined_object',
-			MESSAGE = format('"%s" is not a unique constraint or index of table %s', constraint_name, relation);
+			MESSAGE = format('"%s" is not a unique constraint or index of table %s', constraint_name, relation),
+			HINT = coalesce((
+				SELECT format('The table has %s.', string_agg(quote_ident(x.relname), ', ' ORDER BY x.relname))
+				FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+				WHERE i.indrelid = relation AND i.indisunique), 'The table has none.');
 	END IF;
 	PERFORM snowflake_migrate_internal.check_policy_argument(relation, policy, argument);
 	IF policy IN ('suffix', 'next_free', 'rerank') THEN

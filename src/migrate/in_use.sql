@@ -517,7 +517,7 @@ BEGIN
 	FOR u IN SELECT snowflake_migrate_internal.policy_in_use(run_, no_, to_jsonb(x))
 		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x WHERE x.policy <> 'rerank'
 	LOOP
-		IF plan.kind = 'id' AND u -> 'expressions' = jsonb_build_array('(' || quote_ident(plan.key[1]) || ')') THEN
+		IF plan.kind = 'id' AND u -> 'expressions' ? ('(' || quote_ident(plan.key[1]) || ')') THEN
 			PERFORM snowflake_migrate_internal.find_equal_ids(
 				snowflake_migrate_internal.names(run_, no_), (u ->> 'label')::name);
 			CONTINUE;
@@ -820,10 +820,8 @@ DECLARE
 BEGIN
 	PERFORM snowflake_migrate_internal.refuse_declared((names ->> 'declared_by')::name,
 		(names ->> 'oid')::oid::regclass, names ->> 'label');
-	names := names || jsonb_build_object('partition', (
-		SELECT coalesce('PARTITION BY ' || string_agg(e, ', '), '')
-		FROM jsonb_array_elements_text(names -> 'expressions') AS e
-		WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'));
+	names := names || jsonb_build_object(
+		'partition', coalesce('PARTITION BY ' || snowflake_migrate_internal.ladder(names), ''));
 	EXECUTE snowflake_migrate_internal.fill('LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE', names);
 	IF to_regclass('pg_temp.snowflake_merge_rank') IS NOT NULL THEN
 		DROP TABLE pg_temp.snowflake_merge_rank;

@@ -264,17 +264,20 @@ $server->safe_psql('postgres', 'REVOKE TRIGGER ON realm.letters FROM mallory');
 refused('a condition of a trigger, when the right is gone', q{CALL snowflake_migrate.backfill('realm.letters', 'id', 'created', 814)}, qr/trigger a on table realm.letters: .*function query_to_xml/);
 
 # What is printed to be run later: the name of a role, and literals, whatever the settings are then.
-$server->safe_psql('postgres', qq{SET client_min_messages = error; CREATE ROLE "x\nSELECT own.spring(1); --"; GRANT "x\nSELECT own.spring(1); --" TO mallory; GRANT CREATE, USAGE ON SCHEMA own TO "x\nSELECT own.spring(1); --";
+# PostgreSQL 19 has no such names any more.
+my $has_lines = $server->pg_version < 19;
+my $lines = $has_lines ? "x\nSELECT own.spring(1); --" : 'x';
+$server->safe_psql('postgres', qq{SET client_min_messages = error; CREATE ROLE "$lines"; GRANT "$lines" TO mallory; GRANT CREATE, USAGE ON SCHEMA own TO "$lines";
 	CREATE TABLE realm.t (id serial PRIMARY KEY, x text); GRANT USAGE ON SCHEMA realm TO PUBLIC; GRANT TRIGGER, SELECT ON realm.t TO PUBLIC});
-as('mallory', qq{SET ROLE "x\nSELECT own.spring(1); --"; CREATE VIEW own.v AS SELECT id FROM realm.t});
+as('mallory', qq{SET ROLE "$lines"; CREATE VIEW own.v AS SELECT id FROM realm.t});
 as('mallory', q{CREATE TRIGGER b BEFORE UPDATE OF id ON realm.t FOR EACH ROW WHEN (new.x <> 'x\\' AND new.x <> ')) EXECUTE FUNCTION suppress_redundant_updates_trigger(); SELECT own.spring(1); --') EXECUTE FUNCTION suppress_redundant_updates_trigger()} =~ s/\\\\/\\/r);
 {
 	my $told = as($superuser, q{SELECT action FROM snowflake_migrate.adopt('{realm.t}', dry_run => true)});
 
-	like($told, qr/^-- SELECT own\.spring\(1\); --": SET ROLE is not enough/m, 'a name of two lines is two lines of a comment');
+	like($told, qr/^-- SELECT own\.spring\(1\); --": SET ROLE is not enough/m, 'a name of two lines is two lines of a comment') if $has_lines;
 	like($told, qr/new\.x <> E'x\\\\'::text/, 'a literal with a backslash reads the same everywhere');
 }
-$server->safe_psql('postgres', qq{SET client_min_messages = error; DROP SCHEMA own CASCADE; DROP ROLE "x\nSELECT own.spring(1); --"});
+$server->safe_psql('postgres', qq{SET client_min_messages = error; DROP SCHEMA own CASCADE; DROP ROLE "$lines"});
 
 # A worker begins with the path of its database, which is its owner's.
 $server->safe_psql('postgres', 'CREATE DATABASE paths OWNER mallory');
