@@ -19,7 +19,7 @@ BEGIN
 	EXECUTE format('GRANT CONNECT, CREATE, TEMPORARY ON DATABASE %I TO %s', current_database(), role);
 	EXECUTE format('GRANT SET ON PARAMETER session_replication_role TO %s', role);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION snowflake_internal.set_aside TO %s', role);
-	EXECUTE format('GRANT USAGE, SELECT ON SEQUENCE snowflake_migrate_internal.run_number TO %s', role);
+	EXECUTE format('GRANT USAGE ON SEQUENCE snowflake_migrate_internal.run_number TO %s', role);
 	EXECUTE format('GRANT INSERT (node, relation, until) ON snowflake_migrate.backfills TO %s', role);
 	EXECUTE format('GRANT SELECT ON snowflake_migrate.map, snowflake_migrate.progress TO %s', role);
 	EXECUTE format('GRANT SELECT, INSERT ON
