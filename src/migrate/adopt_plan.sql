@@ -609,13 +609,13 @@ AS $$
 DECLARE
 	problems text;
 BEGIN
-	SELECT string_agg(format('Table %s: %s: %s.', b.relation, b.blocked_by, rtrim(b.action, '.;')), E'\n')
+	SELECT string_agg(format('Table %s: %s: %s.', b.relation, b.blocked_by, rtrim(b.action, '.')), E'\n')
 		INTO problems
 		FROM snowflake_migrate_internal.adopt_plan_blockers(tables, columns) AS b
 		WHERE NOT locked;
 	/* These read the tables, and try expressions: nobody's code is in the way any more. */
 	IF problems IS NULL THEN
-		SELECT string_agg(format('Table %s: %s: %s.', b.relation, b.blocked_by, rtrim(b.action, '.;')), E'\n')
+		SELECT string_agg(format('Table %s: %s: %s.', b.relation, b.blocked_by, rtrim(b.action, '.')), E'\n')
 			INTO problems
 			FROM (SELECT * FROM snowflake_migrate_internal.adopt_greater_ids(tables, columns)
 				  UNION ALL
