@@ -880,60 +880,16 @@ COMMENT ON FUNCTION snowflake_migrate_internal.policy_next_free(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: next_free';
 
 /*
- * Asks about rows that would be lost for a value that nobody keeps: those that become one with a row that in the end
- * does not have the value by which they clash, so that what refers to them leads to a stranger; and those that are
- * skipped for a value that in the end no row has.  Which is right if they are the same all the same.
- *
- * A row only gives way to one that is to come, or is the target's.  So there can be such rows where one that was to
- * come has given way itself (some_moved, or is skipped), takes a place in the target, or where policies change the
- * target's rows.  No nested loops: see set_clashing().
+ * Asks about rows that become one with a row that in the end does not have the value by which they clash.  constraints:
+ * the names of each; see ask_about_lost_rows().
  */
-CREATE FUNCTION snowflake_migrate_internal.ask_about_lost_rows(run_ bigint, no_ int) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.ask_about_joined_rows(names jsonb, constraints jsonb[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
-	names jsonb;
-	become text;
-	may_be boolean;
-	items jsonb[];
 	joined text;
-	skipped text;
 BEGIN
-	IF NOT EXISTS (
-			SELECT FROM snowflake_migrate_internal.plan_tables AS t
-			WHERE t.run = run_ AND t.no = no_ AND (t.mode <> 'copy' OR EXISTS (
-				SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = t.relation))) THEN
-		RETURN;
-	END IF;
-	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'entries', snowflake_migrate_internal.entries_to_come(run_, no_));
-	EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT (bool_or(m.action IN ('k', 'm'))
-				AND (bool_or(m.action = 'r') OR (SELECT t.some_moved FROM snowflake_migrate_internal.plan_tables AS t
-												 WHERE t.run = {run} AND t.no = {no})
-					 OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_columns AS c
-								WHERE c.run = {run} AND c.no = {no} AND c.in_target)))
-			OR (bool_or(m.action = 's') AND EXISTS (SELECT FROM snowflake_migrate.declared_policies AS p
-													WHERE p.relation = {oid} AND p.policy = 'skip'))
-		FROM {map} AS m
-		WHERE m.action <> 'c'
-	$query$, names) INTO may_be;
-	IF may_be IS NOT TRUE THEN
-		RETURN;
-	END IF;
-	/* Of a target in use, some may be copied, under other keys than they have by now. */
-	become := snowflake_migrate_internal.all_rows(run_, no_);
-	/* New ids say nothing. */
-	SELECT array_agg(names || u.item || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$(
-			SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action, {values}
-			FROM ({become}) AS {"name"} WHERE {indexed}
-		)$query$, u.item || jsonb_build_object('become', become))) ORDER BY x.label)
-		INTO items
-		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
-			CROSS JOIN LATERAL (
-				SELECT snowflake_migrate_internal.wanted_names(run_, no_, to_jsonb(x), become)) AS u (item)
-		WHERE NOT (x.is_key AND names ->> 'kind' = 'id');
 	SELECT string_agg(snowflake_migrate_internal.fill($query$
 			SELECT w.source, {w.o#}
 			FROM {valued} AS w JOIN {valued} AS t ON ({t.n#}) = ({w.n#}) AND {same}
@@ -943,9 +899,9 @@ BEGIN
 			FROM {valued} AS w JOIN {taken} AS t ON ({t.t#}) = ({w.n#}) AND {same}
 			WHERE w.action IN ('k', 'm') AND NOT EXISTS (
 				SELECT FROM {map} AS m WHERE m.action IN ('c', 'r') AND ({m.n#}) = ({w.n#}))
-		$query$, i.item), ' UNION ALL ')
+		$query$, c.names), ' UNION ALL ')
 		INTO joined
-		FROM unnest(items) AS i (item);
+		FROM unnest(constraints) AS c (names);
 	/* By a natural key, rows are declared to be the same: what one of them has, all have. */
 	joined := joined || coalesce((
 		SELECT snowflake_migrate_internal.fill($query$
@@ -955,27 +911,37 @@ BEGIN
 				JOIN {valued} AS t ON ({t.n#}) = ({w.n#}) AND {same}
 				JOIN ({joined}) AS j ON j.source = t.source AND ({j.o#}) = ({t.o#})
 			WHERE w.action IN ('k', 'm')
-		$query$, i.item || jsonb_build_object('joined', joined))
-		FROM unnest(items) AS i (item)
-		WHERE i.item ->> 'policy' = 'match'), '');
+		$query$, c.names || jsonb_build_object('joined', joined))
+		FROM unnest(constraints) AS c (names)
+		WHERE c.names ->> 'policy' = 'match'), '');
 	/* In a target in use, what they gave way to may be gone: then they are looked at again. */
 	PERFORM snowflake_migrate_internal.report_rows(names,
-			snowflake_migrate_internal.fill($query$
-				SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
-				FROM (
-					SELECT m.source, {m.o#} FROM {map} AS m
-					WHERE m.action IN ('k', 'm') AND {entries} AND ({m.n#}) IN (
-						SELECT {f.n#} FROM {map} AS f WHERE f.action IN ('c', 'r')
-						UNION ALL SELECT {t.@} FROM {target} AS t)
-					EXCEPT ({joined})) AS x
-			$query$, names || jsonb_build_object('joined', joined)),
-			NULL, 'rows become one with rows that in the end do not have the value by which they clash',
-			'They are lost, and what refers to them leads to the others: call merge() with accept_warnings => true if '
-				'all of them are the same. If not, change these rows in the source, or the values in the target.',
-			'warning')
-		WHERE joined IS NOT NULL;
-	/* Those that are skipped with what they refer to are on record by the reference. */
-	SELECT string_agg(snowflake_migrate_internal.fill($query$
+		snowflake_migrate_internal.fill($query$
+			SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
+			FROM (
+				SELECT m.source, {m.o#} FROM {map} AS m
+				WHERE m.action IN ('k', 'm') AND {entries} AND ({m.n#}) IN (
+					SELECT {f.n#} FROM {map} AS f WHERE f.action IN ('c', 'r')
+					UNION ALL SELECT {t.@} FROM {target} AS t)
+				EXCEPT ({joined})) AS x
+		$query$, names || jsonb_build_object('joined', joined)),
+		NULL, 'rows become one with rows that in the end do not have the value by which they clash',
+		'They are lost, and what refers to them leads to the others: call merge() with accept_warnings => true if '
+			'all of them are the same. If not, change these rows in the source, or the values in the target.',
+		'warning');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_joined_rows(jsonb, jsonb[])
+	IS 'for snowflake_migrate.merge()''s own use: rows that become one with strangers';
+
+/* The same about rows that are skipped for a value that in the end no row has. */
+CREATE FUNCTION snowflake_migrate_internal.ask_about_skipped_rows(names jsonb, constraints jsonb[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+DECLARE
+	taken CONSTANT text := (
+		SELECT string_agg(snowflake_migrate_internal.fill($query$
 			SELECT w.source, {w.o#}
 			FROM {valued} AS w JOIN {valued} AS t ON {same}
 			WHERE w.action = 's' AND t.action IN ('c', 'r')
@@ -984,27 +950,89 @@ BEGIN
 			FROM {valued} AS w JOIN {taken} AS t ON {same}
 			WHERE w.action = 's' AND NOT EXISTS (
 				SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({t.t#}))
-			UNION ALL
-			SELECT m.source, {m.o#}
-			FROM {map} AS m JOIN snowflake_migrate.records AS r
-				ON r.run = {run} AND r.relation = {'table'} AND r.source = ({'sources'}::name[])[m.source]
-					AND r.old_key = {m.o#::text}
-			WHERE m.action = 's' AND r.policy = 'skip' AND r.constraint_name <> ALL ({'labels'}::name[])
-		$query$, i.item || jsonb_build_object('labels', l.labels::text)), ' UNION ALL ')
-		INTO skipped
-		FROM unnest(items) AS i (item)
-			CROSS JOIN (SELECT array_agg(k.item ->> 'label') FROM unnest(items) AS k (item)) AS l (labels);
+		$query$, c.names), ' UNION ALL ')
+		FROM unnest(constraints) AS c (names));
+	labels CONSTANT name[] := ARRAY(SELECT c.names ->> 'label' FROM unnest(constraints) AS c (names));
+BEGIN
+	/* Those that are skipped with what they refer to are on record by the reference. */
 	PERFORM snowflake_migrate_internal.report_rows(names,
-			snowflake_migrate_internal.fill($query$
-				SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
-				FROM (
-					SELECT m.source, {m.o#} FROM {map} AS m WHERE m.action = 's' AND {entries}
-					EXCEPT ({skipped})) AS x
-			$query$, names || jsonb_build_object('skipped', skipped)),
-			NULL, 'rows are skipped for a value that in the end no row has',
-			'They are lost: call merge() with accept_warnings => true if they may be. If not, change these rows in the '
-				'source, or the values in the target.', 'warning')
-		WHERE skipped IS NOT NULL;
+		snowflake_migrate_internal.fill($query$
+			SELECT x.source, concat_ws(', ', {x.o#}), row_number() OVER (PARTITION BY x.source ORDER BY {x.o#})
+			FROM (
+				SELECT m.source, {m.o#} FROM {map} AS m
+				WHERE m.action = 's' AND {entries}
+					AND NOT EXISTS (
+						SELECT FROM snowflake_migrate.records AS r
+						WHERE r.run = {run} AND r.relation = {'table'} AND r.policy = 'skip'
+							AND r.source = ({'sources'}::name[])[m.source] AND r.old_key = {m.o#::text}
+							AND r.constraint_name <> ALL ({'labels'}::name[]))
+				EXCEPT ({skipped_for})) AS x
+		$query$, names || jsonb_build_object('skipped_for', taken, 'labels', labels::text)),
+		NULL, 'rows are skipped for a value that in the end no row has',
+		'They are lost: call merge() with accept_warnings => true if they may be. If not, change these rows in the '
+			'source, or the values in the target.', 'warning');
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_skipped_rows(jsonb, jsonb[])
+	IS 'for snowflake_migrate.merge()''s own use: rows that are skipped for nothing';
+
+/*
+ * Asks about rows that would be lost for a value that nobody keeps: those that become one with a row that in the end
+ * does not have the value by which they clash, so that what refers to them leads to a stranger; and those that are
+ * skipped for a value that in the end no row has.  Which is right if they are the same all the same.
+ *
+ * A row only gives way to one that is to come, or is the target's.  So there can be such rows where one that was to
+ * come has given way itself (some_moved, or is skipped), takes a place in the target, or where policies change the
+ * target's rows.  Both are asked without nested loops: see set_clashing().
+ */
+CREATE FUNCTION snowflake_migrate_internal.ask_about_lost_rows(run_ bigint, no_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+	plan record;
+	names jsonb;
+	become text;
+	are_joined boolean;
+	are_placed boolean;
+	are_skipped boolean;
+	constraints jsonb[];
+BEGIN
+	SELECT t.* INTO STRICT plan FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+	IF plan.mode = 'copy' AND NOT EXISTS (
+			SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation) THEN
+		RETURN;
+	END IF;
+	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		'entries', snowflake_migrate_internal.entries_to_come(run_, no_));
+	EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT coalesce(bool_or(m.action IN ('k', 'm')), false), coalesce(bool_or(m.action = 'r'), false),
+			coalesce(bool_or(m.action = 's'), false)
+		FROM {map} AS m
+		WHERE m.action <> 'c'
+	$query$, names) INTO are_joined, are_placed, are_skipped;
+	are_joined := are_joined AND (are_placed OR plan.some_moved OR EXISTS (
+		SELECT FROM snowflake_migrate_internal.plan_columns AS c WHERE c.run = run_ AND c.no = no_ AND c.in_target));
+	are_skipped := are_skipped AND EXISTS (
+		SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation AND p.policy = 'skip');
+	IF NOT are_joined AND NOT are_skipped THEN
+		RETURN;
+	END IF;
+	/* Of a target in use, some may be copied, under other keys than they have by now. */
+	become := snowflake_migrate_internal.all_rows(run_, no_);
+	/* New ids say nothing. */
+	SELECT array_agg(u.names || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$(
+			SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action, {values}
+			FROM ({become}) AS {"name"} WHERE {indexed}
+		)$query$, u.names || jsonb_build_object('become', become))) ORDER BY x.label)
+		INTO constraints
+		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
+			CROSS JOIN LATERAL (
+				SELECT snowflake_migrate_internal.wanted_names(run_, no_, to_jsonb(x), become)) AS u (names)
+		WHERE NOT (x.is_key AND plan.kind = 'id');
+	/* STRICT: nothing where there are none. */
+	PERFORM snowflake_migrate_internal.ask_about_joined_rows(names, constraints) WHERE are_joined;
+	PERFORM snowflake_migrate_internal.ask_about_skipped_rows(names, constraints) WHERE are_skipped;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_lost_rows(bigint, int)
@@ -1128,8 +1156,8 @@ BEGIN
 		FROM (
 			SELECT {m.n# AS n#}, t.old, CASE
 					WHEN r.new IS NOT NULL THEN r.new
-					WHEN q.{"changed"} IS NOT NULL THEN l.last + row_number() OVER (
-						PARTITION BY t.ladder, r.new IS NULL AND q.{"changed"} IS NOT NULL ORDER BY {m.n#}) END AS new
+					WHEN q.{"changed"} IS NOT NULL
+						THEN l.last + row_number() OVER (PARTITION BY t.ladder ORDER BY {m.n#}) END AS new
 			FROM {map} AS m
 				JOIN pg_temp.snowflake_merge_rank AS t ON t.source < 0 AND ({t.n#}) = ({m.n#})
 				JOIN ({become}) AS q ON q."merge source" = m.source AND ({q."merge o#"}) = ({m.o#})

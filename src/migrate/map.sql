@@ -852,73 +852,54 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_emptied(bigint, int, int, "char", text)
 	IS 'for snowflake_migrate.merge()''s own use: references to rows that do not come';
 
-/* Adds to the report which keys may mean something by themselves: numbers below 1. */
-CREATE FUNCTION snowflake_migrate_internal.find_low_keys(run_ bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $$
-#variable_conflict use_column
-DECLARE
-	low record;
-BEGIN
-	FOR low IN EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT m.no, m.source, count(*), min(m.o1)::text AS example
-		FROM {map} AS m
-		WHERE m.o1 < 1 AND m.action = 'c'
-		GROUP BY m.no, m.source
-		ORDER BY m.no, m.source
-	$query$, jsonb_build_object('map', snowflake_migrate_internal.relation(run_, 'map')))
-	LOOP
-		PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', r.sources[low.source], t.relation::text,
-				t.key[1], 'keys below 1 get new ones, as all others do', low.count, low.example,
-				'If they mean something to the application, put a view without these rows in the place of the table, '
-					'and declare references to it with dangling => ''keep''.')
-			FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate.runs AS r USING (run)
-			WHERE t.run = run_ AND t.no = low.no;
-	END LOOP;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_low_keys(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: keys that may mean something by themselves';
-
-/* Adds to the report which ids are kept that a server with their node number would make again: of times to come. */
-CREATE FUNCTION snowflake_migrate_internal.find_ids_to_come(run_ bigint) RETURNS void
+/*
+ * Adds to the report, in one pass over all maps, which keys may mean something by themselves (low: numbers below 1),
+ * and which ids of times to come are kept: a server with their node number, this one (own) or another (others), would
+ * make them again.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_odd_keys(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	own_node CONSTANT bigint := snowflake_migrate_internal.own_node();
-	late record;
+	odd record;
 BEGIN
-	FOR late IN EXECUTE snowflake_migrate_internal.fill($query$
-		SELECT m.no, m.source, snowflake_migrate_internal.node(m.n1) IS NOT DISTINCT FROM {'own_node'} AS is_own,
-			count(*), max(m.n1)::text AS example
+	FOR odd IN EXECUTE snowflake_migrate_internal.fill($query$
+		SELECT k.kind, m.no, m.source, count(*),
+			CASE k.kind WHEN 'low' THEN min(m.o1) ELSE max(m.o1) END::text AS example
 		FROM {map} AS m
-		WHERE m.n1 = m.o1 AND m.action = 'c' AND m.n1 > {newest}
-		GROUP BY m.no, m.source, is_own
-		ORDER BY m.no, m.source, is_own
+			CROSS JOIN LATERAL (
+				SELECT CASE WHEN m.o1 < 1 THEN 'low'
+					WHEN snowflake_migrate_internal.node(m.n1) = {'own_node'} THEN 'own' ELSE 'others' END) AS k (kind)
+		WHERE m.action = 'c' AND (m.o1 < 1 OR m.n1 = m.o1 AND m.n1 > {newest})
+		GROUP BY k.kind, m.no, m.source
+		ORDER BY k.kind, m.no, m.source
 	$query$, jsonb_build_object(
 		'map', snowflake_migrate_internal.relation(run_, 'map'),
 		'own_node', own_node::text,
 		'newest', snowflake_migrate_internal.max_id(snowflake_migrate_internal.own_time())))
 	LOOP
-		PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN late.is_own THEN 'error' ELSE 'warning' END,
-				r.sources[late.source], t.relation::text, t.key[1],
-				CASE WHEN late.is_own
-					THEN format('ids of times to come have the node number of this server, %s: '
-								'it would make them again', own_node)
-					ELSE 'ids are of times to come' END, late.count, late.example,
-				CASE WHEN late.is_own
-					THEN 'Give these rows other ids in the source, or merge when their times are over.'
+		PERFORM snowflake_migrate_internal.add_to_report(run_, CASE odd.kind WHEN 'own' THEN 'error' ELSE 'warning' END,
+				r.sources[odd.source], t.relation::text, t.key[1],
+				CASE odd.kind WHEN 'low' THEN 'keys below 1 get new ones, as all others do'
+					WHEN 'own' THEN format('ids of times to come have the node number of this server, %s: '
+										   'it would make them again', own_node)
+					ELSE 'ids are of times to come' END,
+				odd.count, odd.example,
+				CASE odd.kind
+					WHEN 'low' THEN 'If they mean something to the application, put a view without these rows in the '
+						'place of the table, and declare references to it with dangling => ''keep''.'
+					WHEN 'own' THEN 'Give these rows other ids in the source, or merge when their times are over.'
 					ELSE 'No server must make ids with their node numbers before their times are over.' END)
 			FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate.runs AS r USING (run)
-			WHERE t.run = run_ AND t.no = late.no;
+			WHERE t.run = run_ AND t.no = odd.no;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_ids_to_come(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: ids that are kept and may be made again';
+COMMENT ON FUNCTION snowflake_migrate_internal.find_odd_keys(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: keys that mean something, and ids that may be made again';
 
 /* Adds to the report what policies did to how many rows of one table. */
 CREATE FUNCTION snowflake_migrate_internal.report_policies(run_ bigint, no_ int) RETURNS void
@@ -1289,8 +1270,7 @@ BEGIN
 			END;
 		END LOOP;
 	END IF;
-	PERFORM snowflake_migrate_internal.find_low_keys(run_);
-	PERFORM snowflake_migrate_internal.find_ids_to_come(run_);
+	PERFORM snowflake_migrate_internal.find_odd_keys(run_);
 	PERFORM snowflake_migrate_internal.check_conditions(run_, 'with maps');
 	PERFORM snowflake_migrate_internal.find_changing_conditions(run_);
 	RETURN true;

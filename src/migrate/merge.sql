@@ -463,21 +463,18 @@ CREATE FUNCTION snowflake_migrate_internal.refuse_questions(run_ bigint) RETURNS
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	has_rows CONSTANT boolean := EXISTS (
-		SELECT FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.is_question AND f.object IS NULL);
-	has_columns CONSTANT boolean := EXISTS (
-		SELECT FROM snowflake_migrate.report AS f WHERE f.run = run_ AND f.is_question AND f.object IS NOT NULL);
 	questions text;
+	has_rows boolean;
+	has_columns boolean;
 BEGIN
-	/* About rows first: these would be lost. */
-	SELECT string_agg(format('table %s: %s', concat_ws(', ', f.relation, f.object), f.problem), E'\n'
-					  ORDER BY f.object IS NOT NULL, f.relation, f.object)
-		INTO questions
-		FROM (SELECT f.*
+	/* About rows first: these would be lost.  No more than 20. */
+	SELECT string_agg(format('table %s: %s', concat_ws(', ', f.relation, f.object), f.problem), E'\n' ORDER BY f.n)
+				FILTER (WHERE f.n <= 20),
+			bool_or(f.object IS NULL), bool_or(f.object IS NOT NULL)
+		INTO questions, has_rows, has_columns
+		FROM (SELECT f.*, row_number() OVER (ORDER BY f.object IS NOT NULL, f.relation, f.object) AS n
 			  FROM snowflake_migrate.report AS f
-			  WHERE f.run = run_ AND f.is_question
-			  ORDER BY f.object IS NOT NULL, f.relation, f.object
-			  LIMIT 20) AS f;
+			  WHERE f.run = run_ AND f.is_question) AS f;
 	IF questions IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = CASE WHEN has_rows AND has_columns
@@ -550,8 +547,8 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_locks(dry_run, rebuild_indexes) WHERE in_use;
 	run_ := snowflake_migrate_internal.run_to_continue(schemas_, targets_, nodes_, dry_run, given);
 	IF run_ IS NOT NULL THEN
-		UPDATE snowflake_migrate.runs AS r SET accept_warnings = true WHERE r.run = run_ AND start.accept_warnings;
 		PERFORM snowflake_migrate_internal.begin(run_, ARRAY['copying', 'verifying', 'done']);
+		UPDATE snowflake_migrate.runs AS r SET accept_warnings = true WHERE r.run = run_ AND start.accept_warnings;
 		PERFORM snowflake_migrate_internal.refuse_lost_columns(run_);
 		PERFORM snowflake_migrate_internal.go_on(run_, batch_size_, in_use);
 		RETURN run_;
