@@ -611,3 +611,59 @@ CREATE TABLE a.logs AS SELECT 1 AS at, 2::bigint AS who, 'system' AS kind;
 SELECT snowflake_migrate.declare_reference('t.logs', 'who', 't.players', 'kind = ''player''') \g /dev/null
 SELECT severity, object, problem, count, example FROM snowflake_migrate.check('{a}', 't') WHERE relation = 't.logs' AND object = 'who';
 DROP SCHEMA a, t CASCADE;
+
+-- views whose rows can't be read: of rows that policies hide from the view's owner, or not populated
+SET client_min_messages = warning;
+SELECT current_user AS superuser \gset
+CREATE ROLE regress_viewer LOGIN;
+SELECT snowflake_migrate.grant_to('regress_viewer') \g /dev/null
+CREATE SCHEMA views_source AUTHORIZATION regress_viewer;
+CREATE SCHEMA views_target AUTHORIZATION regress_viewer;
+CREATE SCHEMA hidden;
+CREATE TABLE hidden.letters (id, body) AS SELECT 1::bigint, 'a'::text;
+ALTER TABLE hidden.letters ENABLE ROW LEVEL SECURITY;
+GRANT USAGE ON SCHEMA hidden TO regress_viewer;
+GRANT SELECT ON hidden.letters TO regress_viewer;
+\c - regress_viewer
+SET client_min_messages = warning;
+CREATE TABLE views_target.letters (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), body text);
+CREATE TABLE views_target.totals (name text PRIMARY KEY, total bigint);
+CREATE VIEW views_source.letters AS SELECT * FROM hidden.letters;
+CREATE MATERIALIZED VIEW views_source.totals AS SELECT 'letters'::text AS name, 1::bigint AS total WITH NO DATA;
+SELECT severity, relation, problem, advice FROM snowflake_migrate.check('{views_source}', 'views_target') WHERE severity = 'error';
+CALL snowflake_migrate.merge('{views_source}', 'views_target', '{350}');
+REFRESH MATERIALIZED VIEW views_source.totals;
+\c - :superuser
+SET client_min_messages = warning;
+REVOKE SELECT ON hidden.letters FROM regress_viewer;
+ALTER TABLE hidden.letters DISABLE ROW LEVEL SECURITY;
+\c - regress_viewer
+SET client_min_messages = warning;
+SELECT severity, relation, problem FROM snowflake_migrate.check('{views_source}', 'views_target') WHERE severity = 'error';
+\c - :superuser
+SET client_min_messages = warning;
+GRANT SELECT ON hidden.letters TO regress_viewer;
+\c - regress_viewer
+SET client_min_messages = warning;
+SELECT severity, relation, problem FROM snowflake_migrate.check('{views_source}', 'views_target') WHERE severity = 'error';
+\c - :superuser
+SET client_min_messages = warning;
+DROP SCHEMA views_source, views_target, hidden CASCADE;
+DROP OWNED BY regress_viewer;
+DROP ROLE regress_viewer;
+
+-- references to a natural key lead to the row that stays
+CREATE SCHEMA codes_source;
+CREATE SCHEMA codes_target;
+CREATE TABLE codes_target.countries (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), code text UNIQUE, name text);
+CREATE TABLE codes_target.cities (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text,
+	country text REFERENCES codes_target.countries (code));
+INSERT INTO codes_target.countries (code, name) VALUES ('NO', 'Norway');
+CREATE TABLE codes_source.countries AS SELECT * FROM (VALUES (1, 'NO', 'Norway'), (2, 'SE', 'Sweden')) AS v (id, code, name);
+CREATE TABLE codes_source.cities AS SELECT * FROM (VALUES (1, 'Oslo', 'NO'), (2, 'Lund', 'SE')) AS v (id, name, country);
+SELECT snowflake_migrate.declare_table('codes_target.countries', 'match', '{code}') \g /dev/null
+SELECT severity, relation, object, problem, count, example FROM snowflake_migrate.check('{codes_source}', 'codes_target') WHERE severity = 'error';
+CALL snowflake_migrate.merge('{codes_source}', 'codes_target', '{350}') \g /dev/null
+SELECT c.name, o.name FROM codes_target.cities AS c JOIN codes_target.countries AS o ON o.code = c.country ORDER BY c.name;
+DROP SCHEMA codes_source, codes_target CASCADE;
+RESET client_min_messages;

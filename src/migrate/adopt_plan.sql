@@ -754,7 +754,7 @@ BEGIN
 		ORDER BY s.rank, s.statement;
 	IF NOT FOUND AND snowflake_migrate_internal.adopt_is_done(relations, adopt_undo_plan.columns) THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = 'too late to lead the adoption back: the keys are adopted',
+			MESSAGE = 'cannot undo the adoption because the keys are adopted already',
 			DETAIL = 'The former columns are gone, and rows that were written since have ids that do not fit them.',
 			HINT = 'A backup from before has the former keys.';
 	END IF;

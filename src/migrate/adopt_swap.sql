@@ -32,7 +32,7 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_limit_locks(timestamptz)
 	IS 'for snowflake_migrate.adopt_step()''s own use: how long locks are waited for';
 
-/* Raises an error where these are no arguments, or where this is called in a transaction block. */
+/* Raises an error where lock_timeout or attempts is out of range. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_check_times(lock_timeout interval, attempts int) RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -58,7 +58,7 @@ AS $$
 BEGIN
 	IF attempt >= attempts THEN
 		RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
-			MESSAGE = format('could not get the locks within %s, %s times', lock_timeout, attempts),
+			MESSAGE = format('could not obtain the locks within %s in %s attempts', lock_timeout, attempts),
 			HINT = 'Look in pg_stat_activity for transactions that stay open, and call it again.';
 	ELSIF attempt % 10 = 1 THEN
 		RAISE NOTICE 'waiting for locks: attempt % of %', attempt, attempts;

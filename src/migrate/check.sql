@@ -204,8 +204,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';
 
 /*
- * The columns of a table that are there.  Its plan is kept, and its body is a text: of one that is bound, pg_upgrade
- * would bring the catalog's columns to a server that has others.
+ * The columns of a table that are there.  In PL/pgSQL, which keeps the query's plan, and whose body is a text: with one
+ * that is bound, pg_upgrade would bring the catalog's columns to a server that has others.
  */
 CREATE FUNCTION snowflake_migrate_internal.columns_of(relation regclass) RETURNS SETOF pg_catalog.pg_attribute
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 10
@@ -233,12 +233,32 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.has_columns(regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: whether a table has columns';
 
+/*
+ * Why a view's rows can't be read, where not: its owner has no right to what it reads, policies of row security hide some of
+ * that, or it is a materialized view that has not been populated.
+ */
+CREATE FUNCTION snowflake_migrate_internal.unreadable(view regclass) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $$
+BEGIN
+	EXECUTE format('SELECT FROM %s LIMIT 0', view);
+	RETURN NULL;
+EXCEPTION WHEN insufficient_privilege OR object_not_in_prerequisite_state THEN
+	RETURN SQLERRM;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.unreadable(regclass)
+	IS 'for snowflake_migrate.merge()''s own use: why a view''s rows cannot be read, or null';
+
 /* Whether the caller sees all rows of a table. */
 CREATE FUNCTION snowflake_migrate_internal.can_read(relation regclass) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
-		AND NOT (c.relkind IN ('r', 'p') AND row_security_active(c.oid))
+		AND CASE WHEN c.relkind IN ('r', 'p') THEN NOT row_security_active(c.oid)
+				WHEN c.relkind IN ('v', 'm') THEN snowflake_migrate_internal.unreadable(c.oid) IS NULL
+				ELSE true END
 	FROM pg_class AS c WHERE c.oid = relation
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
@@ -319,6 +339,16 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.report_hidden_rows(bigint, text, name, text)
 	IS 'for snowflake_migrate.merge()''s own use: adds rows that may be hidden to the report';
+
+/* A line of the report, for the detail of an error. */
+CREATE FUNCTION snowflake_migrate_internal.problem_text(line snowflake_migrate.report) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT concat_ws(': ', concat_ws(', ', 'source ' || line.source, 'table ' || line.relation, line.object),
+					 concat_ws(' ', line.problem, '(' || line.count || ')', 'for example ' || line.example))
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.problem_text(snowflake_migrate.report)
+	IS 'for snowflake_migrate.merge()''s own use: a line of the report as a text';
 
 /*
  * All that can be found before the keys are mapped: whether they can be (can_map), and whether rows may be read at all

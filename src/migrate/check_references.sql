@@ -282,7 +282,7 @@ BEGIN
 		/* A literal of another type than the source's fails before a row is read. */
 		EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
 			can_map := false;
-			PERFORM snowflake_migrate_internal.report_only(run_, t.source, t.relation::text, SQLERRM);
+			PERFORM snowflake_migrate_internal.report_failed_only(run_, t.source, t.relation::text, SQLERRM);
 		END;
 	END LOOP;
 	RETURN can_map;

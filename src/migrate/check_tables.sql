@@ -152,9 +152,10 @@ AS $$
 DECLARE
 	can_map boolean := true;
 	r record;
+	cause text;
 BEGIN
 	FOR r IN
-		SELECT s.source, s.relation::text, s.source_relation::text, c.relrowsecurity,
+		SELECT s.source, s.relation::text, s.source_relation::text, c.relrowsecurity, c.relkind,
 			row_security_active(c.oid) AS is_subject, has_table_privilege(c.oid, 'SELECT') AS can_read
 		FROM snowflake_migrate_internal.source_tables(run_) AS s
 			JOIN pg_class AS c ON c.oid = s.source_relation
@@ -169,6 +170,16 @@ BEGIN
 		ELSIF r.relrowsecurity THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', r.source, r.relation, NULL,
 				'row security does not apply to the current user, who merges all rows');
+		ELSIF r.relkind IN ('v', 'm') THEN
+			cause := snowflake_migrate_internal.unreadable(r.source_relation::regclass);
+			IF cause IS NOT NULL THEN
+				can_map := false;
+				PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation, NULL,
+					format('view %s cannot be read: %s', r.source_relation, cause),
+					advice => CASE WHEN r.relkind = 'm' THEN format('REFRESH MATERIALIZED VIEW %s;', r.source_relation)
+						ELSE 'Let a role that may read all rows behind the view own it: the owner of the tables, or one'
+							' with BYPASSRLS.' END);
+			END IF;
 		END IF;
 	END LOOP;
 	RETURN can_map;

@@ -30,6 +30,27 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.index_expression(oid, int)
 	IS 'for snowflake_migrate.merge()''s own use: what a column of an index is about';
 
+/* A column alone, as index_expression() writes it. */
+CREATE FUNCTION snowflake_migrate_internal.column_expression(column_ name) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT '(' || quote_ident(column_) || ')'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.column_expression(name)
+	IS 'for snowflake_migrate.merge()''s own use: what an index of a column is about';
+
+/* Of which rows an index is: one that a partition has for itself, of those that get there.  NULL: of all. */
+CREATE FUNCTION snowflake_migrate_internal.index_predicate(index_ oid, relation regclass) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
+		CASE WHEN i.indrelid <> relation
+			THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), '')
+	FROM pg_index AS i WHERE i.indexrelid = index_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.index_predicate(oid, regclass)
+	IS 'for snowflake_migrate.merge()''s own use: of which rows an index is';
+
 /*
  * A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are
  * in it.
@@ -63,10 +84,7 @@ BEGIN
 				JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amopstrategy = 3
 					AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype),
 			NOT i.indnullsnotdistinct,
-			/* One that a partition has for itself is about the rows that get there. */
-			nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
-				CASE WHEN i.indrelid <> t.relation
-					THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), ''),
+			snowflake_migrate_internal.index_predicate(i.indexrelid, t.relation),
 			CASE WHEN t.mode = 'same_id' AND k.is_key THEN 'same_id' ELSE coalesce(p.policy, 'error') END,
 			p.argument, p.precedence, p.declared_by,
 			CASE WHEN p.policy IN ('suffix', 'next_free', 'rerank')
@@ -88,7 +106,8 @@ BEGIN
 				ON p.relation = t.relation AND p.constraint_name = x.relname
 		WHERE t.run = run_ AND t.no = no_
 		UNION ALL
-		SELECT 'natural key', (SELECT array_agg(quote_ident(n)) FROM unnest(t.natural_key) AS n),
+		SELECT 'natural key', (SELECT array_agg(snowflake_migrate_internal.column_expression(k.name) ORDER BY k.n)
+			 FROM unnest(t.natural_key) WITH ORDINALITY AS k (name, n)),
 			(SELECT array_agg(o.amopopr ORDER BY k.n)
 			 FROM unnest(t.natural_key) WITH ORDINALITY AS k (name, n)
 				JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = k.name
@@ -124,14 +143,9 @@ BEGIN
 	SELECT c.conname,
 		ARRAY(SELECT snowflake_migrate_internal.index_expression(c.conindid, n)
 			  FROM generate_subscripts(c.conexclop, 1) AS n ORDER BY n),
-		c.conexclop, true,
-		/* One that a partition has for itself is about the rows that get there. */
-		nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
-			CASE WHEN i.indrelid <> relation
-				THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), '')
+		c.conexclop, true, snowflake_migrate_internal.index_predicate(c.conindid, relation)
 	FROM snowflake_migrate_internal.with_partitions(relation) AS o (oid)
-		JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND (o.oid = relation OR c.conparentid = 0)
-		JOIN pg_index AS i ON i.indexrelid = c.conindid;
+		JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'x' AND (o.oid = relation OR c.conparentid = 0);
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.exclusion_constraints(regclass)
@@ -438,7 +452,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.report_constraint(jsonb, text, bi
  * The foreign keys that lead to a table by other columns than its key, and would be left behind by rows that are not
  * copied.
  */
-CREATE FUNCTION snowflake_migrate_internal.left_behind(names jsonb) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.foreign_keys_not_followed(names jsonb) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT string_agg(format('%s of table %s', quote_ident(f.conname), f.conrelid::regclass), ', ')
@@ -448,7 +462,7 @@ AS $$
 			SELECT array_agg(a.attname) AS columns
 			FROM unnest(f.confkey) AS k (attnum)
 				JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = k.attnum) AS c
-	WHERE t.run = (left_behind.names ->> 'run')::bigint AND t.no = (left_behind.names ->> 'no')::int
+	WHERE t.run = (foreign_keys_not_followed.names ->> 'run')::bigint AND t.no = (foreign_keys_not_followed.names ->> 'no')::int
 		AND NOT c.columns <@ t.key
 		/* With the key among them, they follow it. */
 		AND NOT (t.kind = 'id' AND t.key <@ c.columns)
@@ -459,10 +473,10 @@ AS $$
 				WHERE o.run = t.run AND o.relation = coalesce(pg_partition_root(f.conrelid), f.conrelid)))
 		/* If their values are those that clash, they lead to the row that stays. */
 		AND (names ->> 'policy' = 'skip'
-			 OR NOT (SELECT array_agg('(' || quote_ident(n) || ')') FROM unnest(c.columns) AS n)
+			 OR NOT (SELECT array_agg(snowflake_migrate_internal.column_expression(n)) FROM unnest(c.columns) AS n)
 				<@ ARRAY(SELECT jsonb_array_elements_text(names -> 'expressions')))
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.left_behind(jsonb)
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_not_followed(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: references that do not follow rows that are not copied';
 
 /* Whether a column of texts has the key of a row that clashes, in the source of that row. */
@@ -541,7 +555,7 @@ DECLARE
 	declared CONSTANT boolean := EXISTS (
 		SELECT FROM snowflake_migrate.declared_references AS r WHERE r.referenced = table_);
 	is_referred CONSTANT boolean := declared OR EXISTS (SELECT FROM snowflake_migrate_internal.foreign_keys_to(table_));
-	foreign_keys CONSTANT text := snowflake_migrate_internal.left_behind(names);
+	foreign_keys CONSTANT text := snowflake_migrate_internal.foreign_keys_not_followed(names);
 	moved bigint;
 BEGIN
 	IF foreign_keys IS NOT NULL THEN
@@ -870,9 +884,9 @@ BEGIN
 				{"old_changed"} = coalesce(v.{"old_changed"}, excluded.{"old_changed"})
 	$query$, names || (
 		SELECT jsonb_build_object(
-			'number', min(e.n) FILTER (WHERE e.expression = '(' || quote_ident(names ->> 'changed') || ')'),
+			'number', min(e.n) FILTER (WHERE e.expression = snowflake_migrate_internal.column_expression((names ->> 'changed')::name)),
 			'place', format('ROW (%s)::text', string_agg('t.e' || e.n, ', ' ORDER BY e.n)
-				FILTER (WHERE e.expression <> '(' || quote_ident(names ->> 'changed') || ')')))
+				FILTER (WHERE e.expression <> snowflake_migrate_internal.column_expression((names ->> 'changed')::name))))
 		FROM jsonb_array_elements_text(names -> 'expressions') WITH ORDINALITY AS e (expression, n)));
 END
 $$;
@@ -1190,7 +1204,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_tem
 AS $$
 	SELECT string_agg(e, ', ')
 	FROM jsonb_array_elements_text(names -> 'expressions') AS e
-	WHERE e <> '(' || quote_ident(names ->> 'changed') || ')'
+	WHERE e <> snowflake_migrate_internal.column_expression((names ->> 'changed')::name)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.ladder(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: what tells ladders apart';

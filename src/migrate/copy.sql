@@ -333,7 +333,7 @@ BEGIN
 	$query$, names) INTO beside;
 	IF beside.greatest + beside.rows::numeric > last AND beside.least - beside.rows::numeric < -last - 1 THEN
 		RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
-			MESSAGE = format('column %I of table %s has no room for ranks while they change', names ->> 'changed',
+			MESSAGE = format('column "%s" of table %s has no room for ranks while they change', names ->> 'changed',
 							 names ->> 'table'),
 			DETAIL = format('It has values of %s to %s, and %s ranks change.', beside.least, beside.greatest,
 							beside.rows),
@@ -867,14 +867,15 @@ SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
+	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
-	next record;
-BEGIN
-	/* Where the target is in use, each table by itself: its locks are short, and it is known what clashed. */
-	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
-		/* OFFSET: each by its key, as in planned_table(). */
-		SELECT s.no, s.source, coalesce(b.batch, 0) AS batch, s.rows_to_do - s.rows_done AS to_do, t.copy_step, t.cyclic
-			INTO next
+	/*
+	 * Where the target is in use, each table by itself: its locks are short, and it is known what clashed.  Looked for once,
+	 * as that takes as long as there are tables.  OFFSET: each by its key, as in planned_table().
+	 */
+	batches CONSTANT jsonb[] := ARRAY(
+		SELECT jsonb_build_object('no', s.no, 'source', s.source, 'batch', coalesce(b.batch, 0),
+				'to_do', s.rows_to_do - s.rows_done, 'copy_step', t.copy_step, 'cyclic', t.cyclic)
 			FROM snowflake_migrate_internal.plan_sources AS s
 				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
 				LEFT JOIN LATERAL (
@@ -882,19 +883,39 @@ BEGIN
 					WHERE b.run = run_ AND b.no = s.no AND b.source = s.source AND b.copied_by IS NULL
 					ORDER BY b.batch LIMIT 1) AS b ON true
 			WHERE s.run = run_ AND NOT s.done AND (NOT s.is_split OR b.batch IS NOT NULL)
-			ORDER BY t.copy_step, s.source, s.no, b.batch
-			LIMIT 1;
-		IF NOT FOUND THEN
-			RETURN batch > 1;
-		END IF;
-		EXIT WHEN batch > 1 AND (next.cyclic OR next.to_do > rows_left);
-		IF next.cyclic THEN
-			PERFORM snowflake_migrate_internal.copy_cycle(run_, next.copy_step, next.source);
+			ORDER BY t.copy_step, s.source, s.no
+			LIMIT CASE WHEN in_use THEN 1 ELSE 50 END);
+	batch jsonb;
+	is_first boolean := true;
+	is_cyclic boolean;
+	is_done boolean;
+	to_do bigint;
+	no_ int;
+	source_ int;
+BEGIN
+	FOREACH batch IN ARRAY batches LOOP
+		is_cyclic := batch ->> 'cyclic';
+		no_ := batch ->> 'no';
+		source_ := batch ->> 'source';
+		to_do := batch ->> 'to_do';
+		EXIT WHEN NOT is_first AND (is_cyclic OR to_do > rows_left);
+		is_first := false;
+		IF is_cyclic THEN
+			PERFORM snowflake_migrate_internal.copy_cycle(run_, (batch ->> 'copy_step')::int, source_);
 			EXIT;
 		END IF;
-		rows_left := rows_left - snowflake_migrate_internal.copy(run_, next.no, next.source, next.batch);
+		LOOP
+			rows_left := rows_left - snowflake_migrate_internal.copy(run_, no_, source_, (batch ->> 'batch')::int);
+			SELECT s.done, s.rows_to_do - s.rows_done INTO is_done, to_do
+				FROM snowflake_migrate_internal.plan_sources AS s
+				WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+			/* Of a table that was split, each batch is a transaction. */
+			EXIT WHEN is_done OR in_use OR to_do > rows_left OR (batch ->> 'batch')::int > 0;
+		END LOOP;
+		/* What refers to a table waits for the rest of it. */
+		EXIT WHEN NOT is_done;
 	END LOOP;
-	RETURN true;
+	RETURN NOT is_first;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.step(bigint)

@@ -517,7 +517,7 @@ BEGIN
 	FOR u IN SELECT snowflake_migrate_internal.policy_in_use(run_, no_, to_jsonb(x))
 		FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x WHERE x.policy <> 'rerank'
 	LOOP
-		IF plan.kind = 'id' AND u -> 'expressions' ? ('(' || quote_ident(plan.key[1]) || ')') THEN
+		IF plan.kind = 'id' AND u -> 'expressions' ? snowflake_migrate_internal.column_expression(plan.key[1]) THEN
 			PERFORM snowflake_migrate_internal.find_equal_ids(
 				snowflake_migrate_internal.names(run_, no_), (u ->> 'label')::name);
 			CONTINUE;
@@ -705,9 +705,7 @@ AS $$
 DECLARE
 	problems text;
 BEGIN
-	SELECT string_agg(concat_ws(': ', concat_ws(', ', 'source ' || f.source, 'table ' || f.relation, f.object),
-								concat_ws(' ', f.problem, '(' || f.count || ')', 'for example ' || f.example),
-								f.advice),
+	SELECT string_agg(concat_ws(': ', snowflake_migrate_internal.problem_text(f), f.advice),
 					  E'\n' ORDER BY f.relation, f.source, f.object)
 		INTO problems
 		FROM snowflake_migrate.report AS f JOIN snowflake_migrate.runs AS r USING (run)
@@ -793,7 +791,7 @@ BEGIN
 				CASE try WHEN 1 THEN '(SELECT WHERE false) AS x' ELSE '(SELECT) AS x' END));
 		EXCEPTION WHEN numeric_value_out_of_range THEN
 			RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
-				MESSAGE = format('column %I of table %s has no room for ranks until they are numbered anew',
+				MESSAGE = format('column "%s" of table %s has no room for ranks until they are numbered anew',
 								 names ->> 'changed', names ->> 'table'),
 				DETAIL = format('They come after all that the target has: %s.', SQLERRM),
 				HINT = 'Give the rows with the greatest values others, or merge while the target is closed.';

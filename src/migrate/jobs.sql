@@ -99,7 +99,7 @@ BEGIN
 	ELSIF jobs > 1 AND NOT dry_run AND NOT has_function_privilege(
 			'snowflake_migrate_internal.start_workers(bigint, int, text)', 'EXECUTE') THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = format('role %I has no right to start workers', current_user),
+			MESSAGE = 'permission denied to start workers',
 			HINT = format('As a superuser: SELECT snowflake_migrate.grant_to(%L);', quote_ident(current_user));
 	ELSIF jobs > 1 AND dry_run THEN
 		RAISE NOTICE USING MESSAGE = 'a dry run has one job',

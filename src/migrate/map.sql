@@ -62,7 +62,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.create_map(bigint, int, text)
 	IS 'for snowflake_migrate.merge()''s own use: creates the maps of a table';
 
 /* Enters into the report that a condition on the rows that come failed in a source. */
-CREATE FUNCTION snowflake_migrate_internal.report_only(
+CREATE FUNCTION snowflake_migrate_internal.report_failed_only(
 	run_ bigint,
 	source name,
 	relation text,
@@ -74,7 +74,7 @@ AS $$
 		advice => 'Declare the table with snowflake_migrate.declare_table() again, '
 			'or give a view of the source that has what the condition needs.')
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.report_only(bigint, name, text, text)
+COMMENT ON FUNCTION snowflake_migrate_internal.report_failed_only(bigint, name, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: a condition on rows that failed';
 
 /*
@@ -112,28 +112,36 @@ BEGIN
 			FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 	END IF;
 EXCEPTION WHEN data_exception THEN
-	PERFORM snowflake_migrate_internal.report_only(run_, r.sources[source_], names ->> 'table', SQLERRM)
+	PERFORM snowflake_migrate_internal.report_failed_only(run_, r.sources[source_], names ->> 'table', SQLERRM)
 		FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.leave_behind(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: enters the rows that stay behind';
 
+/* A condition on the rows s of one table of one source: that leave_behind() has not entered them. */
+CREATE FUNCTION snowflake_migrate_internal.not_behind(run_ bigint, no_ int, source_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN t.condition IS NULL THEN 'true'
+			ELSE format('NOT EXISTS (SELECT FROM %s AS b WHERE b.source = %s AND b.action = ''b'' AND (%s) = (%s))',
+				snowflake_migrate_internal.relation(run_, 'map_' || no_), source_,
+				snowflake_migrate_internal.key_list('b.o#', t.key),
+				(SELECT string_agg(k.value, ', ' ORDER BY k.n)
+				 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k)) END
+	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.not_behind(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: that rows do not stay behind, as a condition';
+
 /* The rows of one table of one source, as an item after FROM, without those that leave_behind() has entered. */
 CREATE FUNCTION snowflake_migrate_internal.coming_rows(run_ bigint, no_ int, source_ int) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT CASE WHEN t.condition IS NULL THEN snowflake_migrate_internal.only(s.relation)
-			ELSE snowflake_migrate_internal.fill($query$(
-				SELECT s.*
-				FROM {source_table} AS s
-				WHERE NOT EXISTS (
-					SELECT FROM {map} AS b WHERE b.source = {source} AND b.action = 'b' AND ({b.o#}) = ({values}))
-			)$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-				'source', source_,
-				'source_table', snowflake_migrate_internal.only(s.relation),
-				'values', (SELECT string_agg(k.value, ', ' ORDER BY k.n)
-						   FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k))) END
+			ELSE format('(SELECT s.* FROM %s AS s WHERE %s)', snowflake_migrate_internal.only(s.relation),
+						snowflake_migrate_internal.not_behind(run_, no_, source_)) END
 	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
 $$;
@@ -149,19 +157,13 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp S
 AS $$
 	SELECT snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 		'source', source_,
-		'keys', format('SELECT %s, %s FROM %s%s',
+		'keys', format('SELECT %s, %s FROM %s WHERE %s',
 			(SELECT string_agg(format('%s AS o%s', k.value, k.n), ', ' ORDER BY k.n)
 			 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k),
 			(SELECT string_agg(format('%s AS n%s', p.expressions[array_position(p.names, k.name::text)], k.n), ', '
 							   ORDER BY k.n)
 			 FROM unnest(t.key) WITH ORDINALITY AS k (name, n)),
-			p.origin,
-			CASE WHEN t.condition IS NULL THEN '' ELSE format(
-				' WHERE NOT EXISTS (SELECT FROM %s AS b WHERE b.source = %s AND b.action = ''b'' AND (%s) = (%s))',
-				snowflake_migrate_internal.relation(run_, 'map_' || no_), source_,
-				snowflake_migrate_internal.key_list('b.o#', t.key),
-				(SELECT string_agg(k.value, ', ' ORDER BY k.n)
-				 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k)) END))
+			p.origin, snowflake_migrate_internal.not_behind(run_, no_, source_)))
 	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no),
 		snowflake_migrate_internal.rows_parts(run_, no_, source_, false, false) AS p
 	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
@@ -324,7 +326,7 @@ BEGIN
 		SELECT to_jsonb(x) FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS x
 		WHERE x.policy <> 'rerank')
 	LOOP
-		IF plan.kind <> 'id' OR NOT u -> 'expressions' ? ('(' || quote_ident(plan.key[1]) || ')') THEN
+		IF plan.kind <> 'id' OR NOT u -> 'expressions' ? snowflake_migrate_internal.column_expression(plan.key[1]) THEN
 			changed := snowflake_migrate_internal.resolve(run_, no_, u, to_come) > 0 OR changed;
 		ELSE
 			PERFORM snowflake_migrate_internal.find_equal_ids(

@@ -35,7 +35,7 @@ BEGIN
 	FOREACH locked IN ARRAY targets LOOP
 		IF NOT snowflake_migrate_internal.lock_name(locked, strength) THEN
 			RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-				MESSAGE = format('another session merges into schema "%s"', locked),
+				MESSAGE = format('another session is merging into schema "%s"', locked),
 				HINT = 'See snowflake_migrate.progress.';
 		END IF;
 	END LOOP;
@@ -436,15 +436,14 @@ AS $$
 DECLARE
 	problems text;
 BEGIN
-	SELECT string_agg(concat_ws(': ', concat_ws(', ', 'source ' || f.source, 'table ' || f.relation, f.object),
-								concat_ws(' ', f.problem, '(' || f.count || ')', 'for example ' || f.example)),
-					  E'\n' ORDER BY f.relation, f.source, f.object)
+	SELECT string_agg(e.text, E'\n' ORDER BY e.n)
 		INTO problems
-		FROM (SELECT f.*
+		FROM (SELECT snowflake_migrate_internal.problem_text(f) AS text,
+				row_number() OVER (ORDER BY f.relation, f.source, f.object) AS n
 			  FROM snowflake_migrate.report AS f
 			  WHERE f.run = run_ AND f.severity = 'error'
-			  ORDER BY f.relation, f.source, f.object
-			  LIMIT 20) AS f;
+			  ORDER BY n
+			  LIMIT 20) AS e;
 	IF problems IS NOT NULL THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = 'cannot merge the schemas as they are', DETAIL = problems,
@@ -589,7 +588,7 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.start(
 		name[], name[], bigint[], int, boolean, boolean, boolean, bigint, boolean)
-	IS 'for snowflake_migrate.merge()''s own use: the run to go on with';
+	IS 'for snowflake_migrate.merge()''s own use: begins a run, or goes on with one';
 
 /*
  * The sequences of columns that are not renumbered, those that a column owns and those that its default asks, with what

@@ -36,7 +36,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 BEGIN
 	RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-		MESSAGE = format('another session uses node number %s', n), HINT = 'Give one that was never used.';
+		MESSAGE = format('node number %s is in use by another session', n), HINT = 'Give one that was never used.';
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_locked_node(bigint)

@@ -53,7 +53,7 @@ AS $$
 BEGIN
 	IF NOT snowflake_migrate_internal.is_trusted(merged_by) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = format('merge %s belongs to role %I', run_, merged_by),
+			MESSAGE = format('merge %s belongs to role "%s"', run_, merged_by),
 			DETAIL = 'Its plan has expressions, which would run with the rights of the current user.',
 			HINT = 'Connect as that role.';
 	END IF;
@@ -77,7 +77,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_other(run_, run_row.merged_by);
 	IF NOT snowflake_migrate_internal.is_trusted_record(run_row.merged_by, run_row.merged_by_id) THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = format('merge %s belongs to another role of the name %I', run_, run_row.merged_by),
+			MESSAGE = format('merge %s belongs to another role named "%s"', run_, run_row.merged_by),
 			DETAIL = 'That role was dropped, or was one of the server that this database was dumped from.',
 			HINT = format('A superuser who has read its plan can give it away: '
 						  'UPDATE snowflake_migrate.runs AS r SET merged_by_id = o.oid FROM pg_roles AS o '
@@ -140,7 +140,7 @@ BEGIN
 	IF declared_by IS DISTINCT FROM current_user
 		AND snowflake_migrate_internal.is_superuser(declared_by) IS NOT TRUE THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = format('an expression declared for table %s, "%s", was written by role %I',
+			MESSAGE = format('an expression declared for table %s, "%s", was written by role "%s"',
 							 relation, object, declared_by),
 			DETAIL = 'It would run with the rights of the current user.',
 			HINT = 'Read it, and declare it again yourself, or merge as that role: '

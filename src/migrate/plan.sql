@@ -21,7 +21,7 @@ DECLARE
 BEGIN
 	IF NOT has_sequence_privilege('snowflake_migrate_internal.run_number', 'USAGE') THEN
 		RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-			MESSAGE = format('role %I has no right to merge', current_user),
+			MESSAGE = 'permission denied to merge',
 			HINT = format('As a superuser: SELECT snowflake_migrate.grant_to(%L);', quote_ident(current_user));
 	END IF;
 	LOOP
@@ -61,7 +61,7 @@ BEGIN
 		END;
 	END LOOP;
 	RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = 'could not create a schema for the maps of a merge',
-		DETAIL = format('Another session has created schema "%s", and not committed.', 'snowflake_merge_' || run),
+		DETAIL = format('Another session has created schema "%s" but has not committed.', 'snowflake_merge_' || run),
 		HINT = 'Find it in pg_stat_activity. REVOKE CREATE ON DATABASE keeps its role from this.';
 END
 $$;
@@ -101,10 +101,16 @@ CREATE TABLE snowflake_migrate.runs (
 );
 COMMENT ON TABLE snowflake_migrate.runs IS 'the merges into schemas of this database';
 
-/* Whether a run in this state may have rows in the target that it brought. */
+/* In which states a run may have rows in the target that it brought. */
+CREATE FUNCTION snowflake_migrate_internal.states_to_take_back() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$ SELECT '{copying,verifying,done,rolling back}'::text[] $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.states_to_take_back()
+	IS 'for snowflake_migrate.merge()''s own use: in which states a run may have rows in the target';
+
 CREATE FUNCTION snowflake_migrate_internal.can_be_taken_back(state text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT state IN ('copying', 'verifying', 'done', 'rolling back') $$;
+AS $$ SELECT state = ANY (snowflake_migrate_internal.states_to_take_back()) $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.can_be_taken_back(text)
 	IS 'for snowflake_migrate.merge()''s own use: whether a run may have rows in the target';
 
@@ -440,7 +446,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.merged_before(name[], name[])
 
 /*
  * The tables of a run whose rows a former merge has brought from a source, with their numbers in both, and what the
- * source has by the name: until the maps are made, the rows there are counted.  Its plan is kept.
+ * source has by the name: until the maps are made, the rows there are counted.  In PL/pgSQL, which keeps the query's plan.
  */
 CREATE FUNCTION snowflake_migrate_internal.former_tables(
 	run_ bigint,
@@ -492,7 +498,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.targets_of(bigint)
 
 /*
  * References by foreign keys of the tables of schemas, column by column: of a partitioned table those of any of its
- * partitions count as its own.  Its plan is kept.
+ * partitions count as its own.  In PL/pgSQL, which keeps the query's plan.
  */
 CREATE FUNCTION snowflake_migrate_internal.foreign_keys(
 	targets name[],
@@ -993,7 +999,7 @@ BEGIN
 		/* Without it, rows could come again; but who may merge could have made it up. */
 		IF NOT snowflake_migrate_internal.is_trusted(f.merged_by) THEN
 			RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-				MESSAGE = format('the maps of merge %s belong to role %I', f.former, f.merged_by),
+				MESSAGE = format('the maps of merge %s belong to role "%s"', f.former, f.merged_by),
 				DETAIL = format('By its record, that merge has brought schema "%s", to which others of its source may '
 								'refer.', f.schema),
 				HINT = format('Connect as that role. If there was no such merge, a superuser can remove its record: '

@@ -238,7 +238,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.beside(text, text)
  *     name       its name without a schema, under which expressions of indexes and constraints know its columns
  *     map        which row of which source became which: source, o1 .., n1 .., action
  *     change     what policies changed, of the target's rows (source 0), too; rank, former: what these were before
- *     own, lost  of a target in use (in_use.sql)
+ *     own, lost, edited  of a target in use (in_use.sql)
+ *     unchanged  which rows were as an earlier run had left them
  *     target_schema  the schema of the target's table
  *     nulls      as many as the key has columns
  *     sources    the names of the sources, in their order

@@ -693,7 +693,7 @@ AS $$
 	SELECT to_jsonb(u), (
 			SELECT c.name FROM snowflake_migrate_internal.plan_columns AS c
 			WHERE c.run = run_ AND c.no = no_ AND c.changed_by = 'rerank'
-				AND '(' || quote_ident(c.name) || ')' = ANY (u.expressions))
+				AND snowflake_migrate_internal.column_expression(c.name) = ANY (u.expressions))
 	FROM snowflake_migrate_internal.unique_constraints(run_, no_) AS u
 	WHERE u.policy <> 'match' AND NOT u.is_key
 	UNION ALL
@@ -727,7 +727,7 @@ BEGIN
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 	LOOP
-		place := array_position(t.expressions, '(' || quote_ident(t.ranked) || ')');
+		place := array_position(t.expressions, snowflake_migrate_internal.column_expression(t.ranked));
 		EXECUTE snowflake_migrate_internal.fill($query$
 			WITH q AS (
 				SELECT {@ AS t#}, {values} FROM {target} AS {"name"} WHERE {indexed}
@@ -1120,7 +1120,7 @@ DECLARE
 	was pg_catalog.text;
 	changed pg_catalog.text[];
 BEGIN
-	was := snowflake_migrate_internal.begin(run_, '{copying,verifying,done,rolling back}');
+	was := snowflake_migrate_internal.begin(run_, snowflake_migrate_internal.states_to_take_back());
 	PERFORM snowflake_migrate_internal.refuse_maps(run_);
 	PERFORM snowflake_migrate_internal.settle_batches(run_);
 	/* Somebody may have written rows under keys that an unfinished run was still to bring: these are not the run's. */
@@ -1243,42 +1243,64 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 AS $$
 #variable_conflict use_column
 DECLARE
+	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
-	next record;
-	member record;
-BEGIN
-	FOR batch IN 1 .. CASE WHEN snowflake_migrate_internal.is_in_use(run_) THEN 1 ELSE 50 END LOOP
-		SELECT s.no, s.source, s.rows_done, t.copy_step, t.cyclic INTO next
+	batches CONSTANT jsonb[] := ARRAY(
+		SELECT jsonb_build_object('no', s.no, 'source', s.source, 'to_do', s.rows_done, 'copy_step', t.copy_step,
+				'cyclic', t.cyclic)
 			FROM snowflake_migrate_internal.plan_sources AS s
 				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
 			WHERE s.run = run_ AND NOT s.done
 			ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
-			LIMIT 1;
-		EXIT WHEN batch > 1 AND (NOT FOUND OR next.cyclic OR next.rows_done > rows_left);
-		IF NOT FOUND THEN
-			/* Those that could not be built beside the run's rows. */
-			IF snowflake_migrate_internal.build_indexes(run_) THEN
-				RETURN true;
-			END IF;
-			PERFORM snowflake_migrate_internal.refuse_unbuilt(run_);
-			UPDATE snowflake_migrate.runs AS r
-				SET state = 'rolled back', finished_at = clock_timestamp()
-				WHERE r.run = run_;
-			RETURN false;
+			LIMIT CASE WHEN in_use THEN 1 ELSE 50 END);
+	batch jsonb;
+	is_first boolean := true;
+	is_cyclic boolean;
+	is_done boolean;
+	to_do bigint;
+	no_ int;
+	source_ int;
+	member record;
+BEGIN
+	IF batches = '{}' THEN
+		/* Those that could not be built beside the run's rows. */
+		IF snowflake_migrate_internal.build_indexes(run_) THEN
+			RETURN true;
 		END IF;
-		FOR member IN
-			SELECT s.no, s.source
-			FROM snowflake_migrate_internal.plan_sources AS s
-			WHERE s.run = run_ AND NOT s.done
-				AND CASE WHEN next.cyclic THEN s.no = ANY (ARRAY(
-						SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
-						WHERE t.run = run_ AND t.copy_step = next.copy_step))
-					ELSE (s.no, s.source) = (next.no, next.source) END
-			ORDER BY s.no DESC, s.source DESC
+		PERFORM snowflake_migrate_internal.refuse_unbuilt(run_);
+		UPDATE snowflake_migrate.runs AS r
+			SET state = 'rolled back', finished_at = clock_timestamp()
+			WHERE r.run = run_;
+		RETURN false;
+	END IF;
+	FOREACH batch IN ARRAY batches LOOP
+		is_cyclic := batch ->> 'cyclic';
+		no_ := batch ->> 'no';
+		source_ := batch ->> 'source';
+		to_do := batch ->> 'to_do';
+		EXIT WHEN NOT is_first AND (is_cyclic OR to_do > rows_left);
+		is_first := false;
+		IF is_cyclic THEN
+			FOR member IN
+				SELECT s.no, s.source
+				FROM snowflake_migrate_internal.plan_sources AS s
+				WHERE s.run = run_ AND NOT s.done AND s.no = ANY (ARRAY(
+					SELECT t.no FROM snowflake_migrate_internal.plan_tables AS t
+					WHERE t.run = run_ AND t.copy_step = (batch ->> 'copy_step')::int))
+				ORDER BY s.no DESC, s.source DESC
+			LOOP
+				PERFORM snowflake_migrate_internal.uncopy(run_, member.no, member.source, force);
+			END LOOP;
+			EXIT;
+		END IF;
 		LOOP
-			rows_left := rows_left - snowflake_migrate_internal.uncopy(run_, member.no, member.source, force);
+			rows_left := rows_left - snowflake_migrate_internal.uncopy(run_, no_, source_, force);
+			SELECT s.done, s.rows_done INTO is_done, to_do FROM snowflake_migrate_internal.plan_sources AS s
+				WHERE s.run = run_ AND s.no = no_ AND s.source = source_;
+			EXIT WHEN is_done OR in_use OR to_do > rows_left;
 		END LOOP;
-		EXIT WHEN next.cyclic;
+		/* What a table refers to waits for the rest of it. */
+		EXIT WHEN NOT is_done;
 	END LOOP;
 	RETURN true;
 END
@@ -1295,7 +1317,7 @@ CREATE PROCEDURE snowflake_migrate.rollback(run bigint, force boolean DEFAULT fa
 LANGUAGE plpgsql
 AS $$
 DECLARE
-	states CONSTANT pg_catalog.text[] := '{copying,verifying,done,rolling back}';
+	states CONSTANT pg_catalog.text[] := snowflake_migrate_internal.states_to_take_back();
 	more boolean;
 BEGIN
 	IF run IS NULL THEN

@@ -12,6 +12,8 @@
  * the entry has its own key again, and its row is still to be copied), and lost_NO (source, o1 .., name) the columns
  * that became null, since what they referred to was deleted meanwhile.  edited_NO (n1 ..) has the rows that users had
  * changed before their ranks were numbered anew.
+ *
+ * unchanged_NO (run, n1 ..) has the rows that this run changes and that were as the earlier run had left them.
  */
 
 /* A type as it is cast: the base of a domain, and what an array has as elements (of: what kind of type these are). */

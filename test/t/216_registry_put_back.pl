@@ -21,7 +21,7 @@ $registry->set_clock(0);
 $registry->init(allows_streaming => 1);
 $registry->start;
 
-my $unsettled = qr/it is new, restored or failed over, and grants nothing anew for 00:0/;
+my $unsettled = qr/it is new, or was restored, failed over or stopped for long, and grants nothing anew for 00:0/;
 my ($holder, $newcomer) = map { Snowflake::Holder->new($_, registry => $registry, ledger => $ledger) } qw(holder newcomer);
 
 $_->init foreach $holder, $newcomer;

@@ -101,7 +101,7 @@ sub to_caller
 $merge->allow_stops('torn');
 # What the others copy while one is stopped, and this test is on its way; for a while, not all that is left.
 my @but_vault = (all_of => ['vault_items']);
-my $in_use = qr/another session merges into schema "realm"/;
+my $in_use = qr/another session is merging into schema "realm"/;
 
 # While players are to come, nobody begins with what refers to them: the others wait, and say so.
 my $idle = sprintf q{(SELECT count(*) FROM pg_stat_activity WHERE %s AND wait_event = '%s')}, $a_worker, $server->wait_event('SnowflakeMerge');

@@ -115,7 +115,7 @@ foreach my $what ([ 'only', q{UPDATE snowflake_migrate.declared_tables SET condi
 	# For the values for which hers does not hold.
 	as($superuser, q{SELECT snowflake_migrate.declare_reference('t.notes', 'owner_id', 't.players')}) if $name eq 'the rest';
 	unlike(my $told = as($superuser, $check), $deed, "$name: nothing runs");
-	like($told, qr/was written by role mallory/, "$name: says who has declared it");
+	like($told, qr/was written by role "mallory"/, "$name: says who has declared it");
 	as($superuser, 'DELETE FROM snowflake_migrate.declared_references; DELETE FROM snowflake_migrate.declared_policies; DELETE FROM snowflake_migrate.declared_tables');
 }
 

@@ -162,7 +162,7 @@ foreach my $role ('postgres', 'other')
 	foreach my $call ("SELECT * FROM snowflake_migrate.verify($run)", "CALL snowflake_migrate.rollback($run)",
 		"CALL snowflake_migrate.merge('{west}', 'realm', '{801}')", "CALL snowflake_migrate.merge('{west}', 'realm', '{801}', run => $run)")
 	{
-		refused($superuser, $call, $call, qr/merge $run belongs to role merger\n.*HINT: +Connect as that role/s);
+		refused($superuser, $call, $call, qr/merge $run belongs to role "merger"\n.*HINT: +Connect as that role/s);
 	}
 }
 # Nor a query that is made of his plan, which doc/merging.md has people run.
@@ -170,7 +170,7 @@ foreach my $role ($server->safe_psql('postgres', 'SELECT current_user'), 'other'
 {
 	my $become = sql_like('doc/merging.md', qr/AS become\n/) =~ s/run = 5/run = $run/r =~ s/camelot[.]players/west.heroes/r =~ s/\\gset.*/\\gset\nSELECT * FROM (:become) AS become/sr;
 
-	refused($role, "the query for a row's way", $become, qr/merge $run belongs to role merger/);
+	refused($role, "the query for a row's way", $become, qr/merge $run belongs to role "merger"/);
 }
 refused('merger', 'a query for rows of a run that is not there', 'SELECT snowflake_migrate_internal.rows(99999, 1, 1)', qr/merge 99999 does not exist/);
 is(victims(), '', 'nobody has run what the merger wrote');
@@ -358,11 +358,11 @@ sub declared_is_refused
 
 	foreach my $role ($superuser, 'other')
 	{
-		refused($role, "$what: check", "SELECT * FROM snowflake_migrate.check('{west}', 'realm')", qr/an expression declared for table realm\.\w+, "\w+", was written by role merger.*HINT: +Read it, and declare it again yourself/s);
+		refused($role, "$what: check", "SELECT * FROM snowflake_migrate.check('{west}', 'realm')", qr/an expression declared for table realm\.\w+, "\w+", was written by role "merger".*HINT: +Read it, and declare it again yourself/s);
 		foreach my $dry_run ('true', 'false')
 		{
 			$node++;
-			refused($role, "$what: merge, dry run $dry_run", "CALL snowflake_migrate.merge('{south}', 'realm', '{$node}', dry_run => $dry_run)", qr/was written by role merger/);
+			refused($role, "$what: merge, dry run $dry_run", "CALL snowflake_migrate.merge('{south}', 'realm', '{$node}', dry_run => $dry_run)", qr/was written by role "merger"/);
 		}
 	}
 	return;
@@ -386,7 +386,7 @@ $server->safe_psql('game', "SELECT max(run) AS run FROM snowflake_migrate.runs W
 # What the error advises: the role that merges declares, with the rights that grant_to() gave.
 does('merger', 'declares what another role then needs', q{SELECT snowflake_migrate.declare_reference('realm.mail', 'sender', 'realm.heroes', $$kind = 'hero'$$),
 	snowflake_migrate.declare_created('realm.heroes', 'joined'), snowflake_migrate.declare_table('realm.heroes', 'copy')});
-refused('other', 'a check', "SELECT * FROM snowflake_migrate.check('{south}', 'realm')", qr/was written by role merger.*grant_to\(\) gives the rights/s);
+refused('other', 'a check', "SELECT * FROM snowflake_migrate.check('{south}', 'realm')", qr/was written by role "merger".*grant_to\(\) gives the rights/s);
 does('other', 'declares again', q{SELECT snowflake_migrate.declare_reference('realm.mail', 'sender', 'realm.heroes', $$kind = 'hero'$$)});
 does('other', 'checks', "SELECT * FROM snowflake_migrate.check('{south}', 'realm')");
 does('other', 'deletes what he declared', q{DELETE FROM snowflake_migrate.declared_created; DELETE FROM snowflake_migrate.declared_tables; DELETE FROM snowflake_migrate.declared_references});
@@ -405,7 +405,7 @@ foreach my $target ('realm', 'a target that nobody merged into')
 {
 	$first->query_safe("BEGIN; SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name])");
 	refused('other', "to lock $target, which another session has locked", "SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name])",
-		qr/another session merges into schema "$target"/);
+		qr/another session is merging into schema "$target"/);
 	$first->query_safe('SELECT 1; COMMIT');
 	does('other', "locks $target after that", "BEGIN; SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name]); SELECT snowflake_migrate_internal.lock_targets(ARRAY['$target'::name]); COMMIT");
 }

@@ -214,7 +214,7 @@ as('mallory', q{CREATE TABLE own.letters (id bigint, created timestamptz NOT NUL
 	my $called = $server->start_call('superuser', q{CALL snowflake_migrate.merge('{west}', 'realm', '{801}')});
 
 	wait_for_lock('west.heroes', 'AccessShare');
-	like(as('mallory', q{CALL snowflake_migrate.backfill('own.letters', 'id', 'created', 801)}), qr/another session uses node number 801/, 'a number that a merge is about to use is not for backfill()');
+	like(as('mallory', q{CALL snowflake_migrate.backfill('own.letters', 'id', 'created', 801)}), qr/node number 801 is in use by another session/, 'a number that a merge is about to use is not for backfill()');
 	$holder->query_safe('COMMIT');
 	$called->{run}->finish;
 	is($called->{err} =~ s/^NOTICE.*\n//mgr, '', 'the merge goes on');
@@ -227,9 +227,9 @@ as('mallory', q{CREATE TABLE own.letters (id bigint, created timestamptz NOT NUL
 		BEGIN; INSERT INTO snowflake_migrate.nodes SELECT 802, max(run), 'own' FROM snowflake_migrate.runs WHERE merged_by = 'mallory';
 		INSERT INTO snowflake_migrate.backfills (node, relation, until) VALUES (803, 'own', now())});
 	$server->safe_psql('postgres', q{CREATE SCHEMA east; CREATE TABLE east.heroes (LIKE west.heroes INCLUDING ALL)});
-	like(as($superuser, q{CALL snowflake_migrate.merge('{east}', 'realm', '{802}')}), qr/another session uses node number 802/, 'a merge does not wait for a number that somebody has written');
+	like(as($superuser, q{CALL snowflake_migrate.merge('{east}', 'realm', '{802}')}), qr/node number 802 is in use by another session/, 'a merge does not wait for a number that somebody has written');
 	as('app', 'CREATE TABLE shop.letters (id bigint, created timestamptz NOT NULL)');
-	like(as($superuser, q{CALL snowflake_migrate.backfill('shop.letters', 'id', 'created', 803)}), qr/another session uses node number 803/, 'nor does backfill()');
+	like(as($superuser, q{CALL snowflake_migrate.backfill('shop.letters', 'id', 'created', 803)}), qr/node number 803 is in use by another session/, 'nor does backfill()');
 	$written->query_safe('ROLLBACK');
 	$written->quit;
 	unlike(as($superuser, q{CALL snowflake_migrate.merge('{east}', 'realm', '{802}'); CALL snowflake_migrate.backfill('shop.letters', 'id', 'created', 803)}), qr/ERROR/, 'both can be used when it is taken back');

@@ -20,7 +20,7 @@ use Snowflake::Registry;
 use Test::More;
 
 # What it says while it grants nothing anew.
-our $unsettled = qr/it is new, restored or failed over, and grants nothing anew for 00:0/;
+our $unsettled = qr/it is new, or was restored, failed over or stopped for long, and grants nothing anew for 00:0/;
 
 # The registry, one that may take its place, the one that is asked now; and the holders.  Of number 7 a registry that was
 # restored knows the former holder, not the present one; of number 8 it does not know that it was given back, and of the
