@@ -274,9 +274,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_hold()
 
 /*
  * Locks the views that are created again, and the names of the schemas that their definitions have, until none was
- * added while it waited for a lock.  LOCK TABLE would lock all that a view reads, and can't lock a materialized view; to
- * give a view to the owner that it has changes nothing.  Where another was put in its place, that is taken back with the
- * transaction.
+ * added while it waited for a lock.  LOCK TABLE would lock all that a view reads, and can't lock a materialized view;
+ * to give a view to the owner that it has changes nothing.  Where another was put in its place, that is taken back with
+ * the transaction.
  */
 CREATE FUNCTION snowflake_migrate_internal.adopt_lock_views(tables regclass[], columns name[]) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp

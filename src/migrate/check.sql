@@ -234,8 +234,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.has_columns(regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: whether a table has columns';
 
 /*
- * Why a view's rows can't be read, where not: its owner has no right to what it reads, policies of row security hide some of
- * that, or it is a materialized view that has not been populated.
+ * Why a view's rows can't be read; NULL: they can.  Its owner has no right to what it reads, or policies of row
+ * security hide some of that, or it is a materialized view that has not been populated.
  */
 CREATE FUNCTION snowflake_migrate_internal.unreadable(view regclass) RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE

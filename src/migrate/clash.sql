@@ -462,7 +462,8 @@ AS $$
 			SELECT array_agg(a.attname) AS columns
 			FROM unnest(f.confkey) AS k (attnum)
 				JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = k.attnum) AS c
-	WHERE t.run = (foreign_keys_not_followed.names ->> 'run')::bigint AND t.no = (foreign_keys_not_followed.names ->> 'no')::int
+	WHERE t.run = (foreign_keys_not_followed.names ->> 'run')::bigint
+		AND t.no = (foreign_keys_not_followed.names ->> 'no')::int
 		AND NOT c.columns <@ t.key
 		/* With the key among them, they follow it. */
 		AND NOT (t.kind = 'id' AND t.key <@ c.columns)
@@ -854,6 +855,8 @@ CREATE FUNCTION snowflake_migrate_internal.policy_next_free(names jsonb) RETURNS
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
+DECLARE
+	changed CONSTANT text := snowflake_migrate_internal.column_expression((names ->> 'changed')::name);
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		WITH used AS MATERIALIZED (
@@ -884,9 +887,9 @@ BEGIN
 				{"old_changed"} = coalesce(v.{"old_changed"}, excluded.{"old_changed"})
 	$query$, names || (
 		SELECT jsonb_build_object(
-			'number', min(e.n) FILTER (WHERE e.expression = snowflake_migrate_internal.column_expression((names ->> 'changed')::name)),
+			'number', min(e.n) FILTER (WHERE e.expression = changed),
 			'place', format('ROW (%s)::text', string_agg('t.e' || e.n, ', ' ORDER BY e.n)
-				FILTER (WHERE e.expression <> snowflake_migrate_internal.column_expression((names ->> 'changed')::name))))
+				FILTER (WHERE e.expression <> changed)))
 		FROM jsonb_array_elements_text(names -> 'expressions') WITH ORDINALITY AS e (expression, n)));
 END
 $$;

@@ -870,8 +870,8 @@ DECLARE
 	in_use CONSTANT boolean := snowflake_migrate_internal.is_in_use(run_);
 	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
 	/*
-	 * Where the target is in use, each table by itself: its locks are short, and it is known what clashed.  Looked for once,
-	 * as that takes as long as there are tables.  OFFSET: each by its key, as in planned_table().
+	 * Looked for once, as that takes as long as there are tables.  Where the target is in use, each table by itself:
+	 * its locks are short, and it is known what clashed.  OFFSET: each by its key, as in planned_table().
 	 */
 	batches CONSTANT jsonb[] := ARRAY(
 		SELECT jsonb_build_object('no', s.no, 'source', s.source, 'batch', coalesce(b.batch, 0),
@@ -894,10 +894,10 @@ DECLARE
 	source_ int;
 BEGIN
 	FOREACH batch IN ARRAY batches LOOP
-		is_cyclic := batch ->> 'cyclic';
-		no_ := batch ->> 'no';
-		source_ := batch ->> 'source';
-		to_do := batch ->> 'to_do';
+		is_cyclic := (batch ->> 'cyclic')::boolean;
+		no_ := (batch ->> 'no')::int;
+		source_ := (batch ->> 'source')::int;
+		to_do := (batch ->> 'to_do')::bigint;
 		EXIT WHEN NOT is_first AND (is_cyclic OR to_do > rows_left);
 		is_first := false;
 		IF is_cyclic THEN

@@ -446,7 +446,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.merged_before(name[], name[])
 
 /*
  * The tables of a run whose rows a former merge has brought from a source, with their numbers in both, and what the
- * source has by the name: until the maps are made, the rows there are counted.  In PL/pgSQL, which keeps the query's plan.
+ * source has by the name: until the maps are made, the rows there are counted.
+ * In PL/pgSQL, which keeps the query's plan.
  */
 CREATE FUNCTION snowflake_migrate_internal.former_tables(
 	run_ bigint,

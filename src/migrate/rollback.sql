@@ -1274,10 +1274,10 @@ BEGIN
 		RETURN false;
 	END IF;
 	FOREACH batch IN ARRAY batches LOOP
-		is_cyclic := batch ->> 'cyclic';
-		no_ := batch ->> 'no';
-		source_ := batch ->> 'source';
-		to_do := batch ->> 'to_do';
+		is_cyclic := (batch ->> 'cyclic')::boolean;
+		no_ := (batch ->> 'no')::int;
+		source_ := (batch ->> 'source')::int;
+		to_do := (batch ->> 'to_do')::bigint;
 		EXIT WHEN NOT is_first AND (is_cyclic OR to_do > rows_left);
 		is_first := false;
 		IF is_cyclic THEN

@@ -147,8 +147,8 @@ set_verdict(Problem *problem, Verdict verdict, const Claim &claim, const Registr
 			return;
 		case Verdict::unsettled:
 			snprintf(problem->text, sizeof(problem->text),
-					 "it is new, or was restored, failed over or stopped for long, and grants nothing anew for %s more, "
-					 "so that its holders can renew; its owner ends that by snowflake_registry_settle()",
+					 "it is new, or was restored, failed over or stopped for long, and grants nothing anew for "
+					 "%s more, so that its holders can renew; its owner ends that by snowflake_registry_settle()",
 					 interval_text((registry.unsettled_us + us_per_s - 1) / us_per_s * us_per_s).text);
 			return;
 		case Verdict::other_layout:
