@@ -860,27 +860,27 @@ DECLARE
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		WITH used AS MATERIALIZED (
-			SELECT {place} AS place, t.e{number} AS number FROM {taken} AS t
+			SELECT {ladder} AS ladder, t.e{number} AS number FROM {taken} AS t
 			UNION
-			SELECT {place}, t.e{number} FROM {wanted} AS t
+			SELECT {ladder}, t.e{number} FROM {wanted} AS t
 		),
 		clash AS (
-			SELECT t.source, {t.o#}, t.e{number} AS number, {place} AS place,
-				row_number() OVER (PARTITION BY {place} ORDER BY t.source, {t.o#}) AS n
+			SELECT t.source, {t.o#}, t.e{number} AS number, {ladder} AS ladder,
+				row_number() OVER (PARTITION BY {ladder} ORDER BY t.source, {t.o#}) AS n
 			FROM pg_temp.snowflake_merge_clash AS t
 		),
 		free AS (
-			SELECT p.place, f.number, row_number() OVER (PARTITION BY p.place ORDER BY f.number) AS n
-			FROM (SELECT c.place, count(*) AS rows FROM clash AS c GROUP BY c.place) AS p
-				JOIN (SELECT u.place, count(*) AS rows FROM used AS u GROUP BY u.place) AS o USING (place)
+			SELECT p.ladder, f.number, row_number() OVER (PARTITION BY p.ladder ORDER BY f.number) AS n
+			FROM (SELECT c.ladder, count(*) AS rows FROM clash AS c GROUP BY c.ladder) AS p
+				JOIN (SELECT u.ladder, count(*) AS rows FROM used AS u GROUP BY u.ladder) AS o USING (ladder)
 				CROSS JOIN LATERAL generate_series(
 					(SELECT min(u.number) FROM used AS u)::bigint,
 					(SELECT min(u.number) FROM used AS u) + o.rows + p.rows) AS f (number)
-			WHERE NOT EXISTS (SELECT FROM used AS u WHERE u.place = p.place AND u.number = f.number)
+			WHERE NOT EXISTS (SELECT FROM used AS u WHERE u.ladder = p.ladder AND u.number = f.number)
 		)
 		INSERT INTO {change} AS v ("merge source", {"merge o#"}, "merge tries", {"changed"}, {"old_changed"})
 		SELECT c.source, {c.o#}, 1, f.number, c.number::text
-		FROM clash AS c JOIN free AS f ON f.place = c.place AND f.n = c.n
+		FROM clash AS c JOIN free AS f ON f.ladder = c.ladder AND f.n = c.n
 		ON CONFLICT ("merge source", {"merge o#"}) DO UPDATE
 			SET "merge tries" = v."merge tries" + 1, {"changed"} = excluded.{"changed"},
 				/* By another policy, the row may have got other values of other columns. */
@@ -888,7 +888,7 @@ BEGIN
 	$query$, names || (
 		SELECT jsonb_build_object(
 			'number', min(e.n) FILTER (WHERE e.expression = changed),
-			'place', format('ROW (%s)::text', string_agg('t.e' || e.n, ', ' ORDER BY e.n)
+			'ladder', format('ROW (%s)::text', string_agg('t.e' || e.n, ', ' ORDER BY e.n)
 				FILTER (WHERE e.expression <> changed)))
 		FROM jsonb_array_elements_text(names -> 'expressions') WITH ORDINALITY AS e (expression, n)));
 END
@@ -957,7 +957,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
-	taken CONSTANT text := (
+	skipped_for CONSTANT text := (
 		SELECT string_agg(snowflake_migrate_internal.fill($query$
 			SELECT w.source, {w.o#}
 			FROM {valued} AS w JOIN {valued} AS t ON {same}
@@ -984,7 +984,7 @@ BEGIN
 							AND r.source = ({'sources'}::name[])[m.source] AND r.old_key = {m.o#::text}
 							AND r.constraint_name <> ALL ({'labels'}::name[]))
 				EXCEPT ({skipped_for})) AS x
-		$query$, names || jsonb_build_object('skipped_for', taken, 'labels', labels::text)),
+		$query$, names || jsonb_build_object('skipped_for', skipped_for, 'labels', labels::text)),
 		NULL, 'rows are skipped for a value that in the end no row has',
 		'They are lost: call merge() with accept_warnings => true if they may be. If not, change these rows in the '
 			'source, or the values in the target.', 'warning');

@@ -63,7 +63,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.dangles(jsonb)
 
 /*
  * The references of one table of one source, each with the names for the queries about it: parent is the table that
- * it leads to, lost and lost_value the rows whose reference dangles.
+ * it leads to, dangling_rows and dangling_value those whose reference dangles.
  */
 CREATE FUNCTION snowflake_migrate_internal.reference_names(run_ bigint, no_ int, source_ int) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -89,7 +89,7 @@ BEGIN
 				'column', r.name,
 				'value', format('s.%I', r.name),
 				'elements_of', snowflake_migrate_internal.elements_of(format('s.%I', r.name), b.atttypid),
-				'lost_value', CASE WHEN i.is_plain THEN format('s.%I', r.name) ELSE 'e.id' END,
+				'dangling_value', CASE WHEN i.is_plain THEN format('s.%I', r.name) ELSE 'e.id' END,
 				'and_holds', coalesce(' AND s.' || snowflake_migrate_internal.condition_column(r.id, r.condition), ''),
 				/* Rows that stay behind need not refer to anything. */
 				'and_comes', i.and_comes,
@@ -112,7 +112,7 @@ BEGIN
 			CROSS JOIN q
 		WHERE r.run = run_ AND r.no = no_ AND s.source = source_
 	)
-	SELECT ref.names || jsonb_build_object('lost',
+	SELECT ref.names || jsonb_build_object('dangling_rows',
 		concat_ws(' AND ', snowflake_migrate_internal.referring_rows(ref.names),
 			snowflake_migrate_internal.dangles(ref.names)))
 	FROM ref
@@ -218,9 +218,9 @@ BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
 		SELECT count(*), string_agg(x.example, '; ') FILTER (WHERE x.n <= 3)
 		FROM (
-			SELECT concat_ws(': ', {m.o#::text}, {lost_value}) AS example,
-				row_number() OVER (ORDER BY {lost_value}) AS n
-			FROM {lost}
+			SELECT concat_ws(': ', {m.o#::text}, {dangling_value}) AS example,
+				row_number() OVER (ORDER BY {dangling_value}) AS n
+			FROM {dangling_rows}
 		) AS x
 	$query$, names) INTO found, example;
 	IF found = 0 THEN
@@ -254,7 +254,7 @@ BEGIN
 				ELSE '' END,
 		found, example, advice);
 	IF dangling = 'skip' AND has_key THEN
-		RETURN snowflake_migrate_internal.skip_rows(names, names ->> 'column', names ->> 'lost');
+		RETURN snowflake_migrate_internal.skip_rows(names, names ->> 'column', names ->> 'dangling_rows');
 	END IF;
 	RETURN 0;
 END

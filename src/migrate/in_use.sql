@@ -375,7 +375,7 @@ BEGIN
 	)
 	SELECT own.names || jsonb_build_object('label', fk.conname, 'parent', fk.parent::text, 'rule', fk.rule,
 		'columns', fk.columns, 'nullable', fk.nullable,
-		'lost', snowflake_migrate_internal.fill($query$
+		'orphans', snowflake_migrate_internal.fill($query$
 				SELECT t.*
 				FROM (SELECT * FROM ({rows}) AS {"name"} WHERE {in_child}) AS t
 				WHERE {comes} AND {given_to_come} AND NOT EXISTS (SELECT FROM {parent} AS p WHERE {same})
@@ -416,8 +416,8 @@ DECLARE
 BEGIN
 	FOR names IN SELECT f FROM snowflake_migrate_internal.lost_references(run_, no_, source_) AS f LOOP
 		EXECUTE snowflake_migrate_internal.fill(CASE names ->> 'kind'
-			WHEN 'none' THEN 'SELECT count(*), NULL FROM ({lost}) AS q'
-			ELSE 'SELECT count(*), min({q."merge o#"::text}) FROM ({lost}) AS q' END, names) INTO found, example;
+			WHEN 'none' THEN 'SELECT count(*), NULL FROM ({orphans}) AS q'
+			ELSE 'SELECT count(*), min({q."merge o#"::text}) FROM ({orphans}) AS q' END, names) INTO found, example;
 		CONTINUE WHEN found = 0;
 		rule := CASE WHEN names ->> 'kind' = 'none' OR names ->> 'rule' = 'null' AND names ->> 'nullable' IS NULL
 			THEN 'error' ELSE names ->> 'rule' END;
@@ -425,20 +425,19 @@ BEGIN
 		WHEN 'skip' THEN
 			skipped := skipped + snowflake_migrate_internal.skip_rows(names, names ->> 'label',
 				snowflake_migrate_internal.fill($query$
-					({lost}) AS q JOIN {map} AS m ON m.source = {source} AND ({m.o#}) = ({q."merge o#"}) WHERE true
+					({orphans}) AS q JOIN {map} AS m ON m.source = {source} AND ({m.o#}) = ({q."merge o#"}) WHERE true
 				$query$, names));
 			/* One that would have taken the place of a row of the target's leaves it as it is. */
 			EXECUTE snowflake_migrate_internal.fill($query$
-				UPDATE {map} AS m SET action = 'k' FROM ({lost}) AS q
+				UPDATE {map} AS m SET action = 'k' FROM ({orphans}) AS q
 				WHERE m.source = {source} AND ({m.o#}) = ({q."merge o#"}) AND m.action = 'r'
 			$query$, names);
 		WHEN 'null' THEN
 			EXECUTE snowflake_migrate_internal.fill($query$
 				INSERT INTO {lost} SELECT {source}, {q."merge o#"}, c.name
-				FROM ({rows}) AS q, jsonb_array_elements_text({'nullable'}::jsonb) AS c (name)
+				FROM ({orphans}) AS q, jsonb_array_elements_text({'nullable'}::jsonb) AS c (name)
 				ON CONFLICT DO NOTHING
-			$query$, names || jsonb_build_object('rows', names ->> 'lost',
-				'lost', snowflake_migrate_internal.relation(run_, 'lost_' || no_)));
+			$query$, names);
 			UPDATE snowflake_migrate_internal.plan_columns AS c SET is_lost = true
 				WHERE c.run = run_ AND c.no = no_ AND names -> 'nullable' ? c.name::text;
 		ELSE

@@ -498,7 +498,7 @@ BEGIN
 			/* Texts that are no numbers come first. */
 			EXECUTE snowflake_migrate_internal.fill($query$
 				SELECT count(*), count(*) FILTER (WHERE {is_lost}),
-					max(concat({lost_value}) COLLATE "C") FILTER (WHERE {is_lost})
+					max(concat({dangling_value}) COLLATE "C") FILTER (WHERE {is_lost})
 				FROM {referring}
 			$query$, names || jsonb_build_object('is_lost', snowflake_migrate_internal.dangles(names),
 				'referring', snowflake_migrate_internal.referring_rows(names))) INTO total, lost, example;
