@@ -908,14 +908,14 @@ COMMENT ON FUNCTION snowflake_migrate_internal.adopt_expressions(regclass[], nam
 CREATE FUNCTION snowflake_migrate_internal.adopt_try(statement text) RETURNS text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	is_over boolean := false;
 BEGIN
 	EXECUTE statement;
-	RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the trial is taken back';
-EXCEPTION
-	WHEN SQLSTATE 'SNOWF' THEN
-		RETURN NULL;
-	WHEN OTHERS THEN
-		RETURN SQLERRM;
+	is_over := true;
+	RAISE EXCEPTION 'the trial is taken back';
+EXCEPTION WHEN OTHERS THEN
+	RETURN CASE WHEN NOT is_over THEN SQLERRM END;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.adopt_try(text)
@@ -957,18 +957,23 @@ AS $$
 DECLARE
 	trial record;
 	problems text[];
+	is_over boolean;
 BEGIN
 	FOR trial IN SELECT e.* FROM snowflake_migrate_internal.adopt_expressions(tables, columns) AS e LOOP
 		PERFORM snowflake_migrate_internal.adopt_check_trial(trial.member);
+		is_over := false;
 		BEGIN
 			EXECUTE format('CREATE TABLE pg_temp.snowflake_adopt_trial (LIKE %s)', trial.member);
 			EXECUTE format('ALTER TABLE pg_temp.snowflake_adopt_trial %s', trial.widening);
 			FOR n IN 1 .. cardinality(trial.statements) LOOP
 				problems[n] := snowflake_migrate_internal.adopt_try(trial.statements[n]);
 			END LOOP;
+			is_over := true;
 			RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the table is not needed any more';
 		EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
-			NULL;
+			IF NOT is_over THEN
+				RAISE;
+			END IF;
 		END;
 		FOR n IN 1 .. cardinality(trial.statements) LOOP
 			IF problems[n] IS NOT NULL THEN

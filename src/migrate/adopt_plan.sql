@@ -212,6 +212,7 @@ DECLARE
 	change text;
 	objects oid[] := ARRAY[]::oid[];
 	definitions text[] := '{}';
+	is_over boolean := false;
 BEGIN
 	BEGIN
 		FOR part IN SELECT p.* FROM snowflake_migrate_internal.adopt_part_trials(relation, attnums) AS p LOOP
@@ -238,9 +239,12 @@ BEGIN
 					CROSS JOIN LATERAL (SELECT 'snowflake_part_' || o.oid) AS n (name)
 				ORDER BY o.i);
 		END IF;
+		is_over := true;
 		RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the table is not needed any more';
 	EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
-		NULL;
+		IF NOT is_over THEN
+			RAISE;
+		END IF;
 	END;
 	RETURN QUERY SELECT t.* FROM unnest(objects, definitions) AS t;
 END

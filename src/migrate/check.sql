@@ -264,7 +264,10 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
 
-/* Whether a table has rows, or may have some that the caller can't see. */
+/*
+ * Whether a table has rows, or may have some that the caller can't see.  It may have come after check_code() had looked:
+ * so it is looked at here.
+ */
 CREATE FUNCTION snowflake_migrate_internal.may_have_rows(relation regclass) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
@@ -272,6 +275,7 @@ AS $$
 DECLARE
 	has_rows boolean := true;
 BEGIN
+	PERFORM snowflake_internal.refuse_dangerous_code(ARRAY[relation::oid], '{}');
 	IF snowflake_migrate_internal.can_read(relation) THEN
 		EXECUTE format('SELECT EXISTS (SELECT FROM %s)', snowflake_migrate_internal.only(relation)) INTO has_rows;
 	END IF;
@@ -467,6 +471,7 @@ DECLARE
 	schemas CONSTANT name[] := snowflake_migrate_internal.grouped(sources, targets);
 	run_ bigint;
 	found_ snowflake_migrate.report[];
+	is_over boolean := false;
 BEGIN
 	PERFORM snowflake_migrate_internal.check_arguments(schemas, targets);
 	PERFORM snowflake_migrate_internal.refuse_publications();
@@ -476,9 +481,13 @@ BEGIN
 			snowflake_migrate_internal.unused_nodes(array_length(schemas, 1)), 'dry run', 1, clock_timestamp());
 		PERFORM snowflake_migrate_internal.plan(run_);
 		found_ := ARRAY(SELECT f FROM snowflake_migrate_internal.check_run(run_) AS f);
+		is_over := true;
 		RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the check is rolled back';
 	EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
-		NULL;
+		/* A source's code, or its server, can raise the same. */
+		IF NOT is_over THEN
+			RAISE;
+		END IF;
 	END;
 	RETURN QUERY SELECT f.severity, f.source, f.relation, f.object, f.problem, f.count, f.example, f.advice
 		FROM unnest(found_) AS f;

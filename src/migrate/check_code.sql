@@ -45,7 +45,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.run_relations(bigint)
 
 /*
  * The columns whose values a run casts, by their types' owners' casts: those that are merged, keys, what refers to
- * others (cast_columns); and those that no default is taken for, as all sources have them (given_columns).
+ * others (cast_columns); and those that no default is taken for, as the rows are stored with them and all sources have
+ * them (given_columns).  A column that was added since the run was planned is not among them.
  */
 CREATE FUNCTION snowflake_migrate_internal.run_columns(
 	run_ bigint,
@@ -105,7 +106,8 @@ AS $$
 		ARRAY(
 			SELECT (c.oid, c.name)::snowflake_internal.table_column
 			FROM stored AS c
-			WHERE (c.no, c.name) NOT IN (SELECT l.no, l.name FROM lacking AS l)
+				JOIN snowflake_migrate_internal.plan_columns AS p ON p.run = run_ AND p.no = c.no AND p.name = c.name
+			WHERE NOT p.generated AND (c.no, c.name) NOT IN (SELECT l.no, l.name FROM lacking AS l)
 			ORDER BY 1)
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.run_columns(bigint)
@@ -290,7 +292,8 @@ BEGIN
 		EXIT WHEN concat(relations, columns) = seen;
 		PERFORM snowflake_migrate_internal.lock_code_schemas(run_, columns.given_columns);
 		PERFORM snowflake_internal.refuse_dangerous_code(relations.read, relations.written,
-			columns.cast_columns, columns.given_columns);
+				columns.cast_columns, columns.given_columns, r.fires_triggers)
+			FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 		seen := concat(relations, columns);
 	END LOOP;
 	IF (SELECT s.is_superuser FROM snowflake_internal.strongest_role() AS s) THEN

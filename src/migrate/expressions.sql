@@ -183,9 +183,15 @@ BEGIN
 				FROM snowflake_migrate_internal.expression_problems(ARRAY[declared.query]) AS p;
 			is_clean := is_clean AND NOT FOUND;
 		EXCEPTION
-			/* What cannot be parsed runs nothing, and is in the report later. */
+			/* What lacks something is in the report later.  To a superuser, somebody could give it what it lacks until then. */
 			WHEN undefined_column OR undefined_function OR undefined_table OR syntax_error THEN
-				NULL;
+				IF is_superuser THEN
+					is_clean := false;
+					PERFORM snowflake_migrate_internal.add_to_report(
+						run_, 'error', NULL, declared.relation::text, declared.label,
+						'its expression cannot be evaluated: ' || SQLERRM,
+						advice => 'Declare it again with another expression.');
+				END IF;
 			WHEN syntax_error_or_access_rule_violation OR data_exception THEN
 				is_clean := false;
 				PERFORM snowflake_migrate_internal.add_to_report(

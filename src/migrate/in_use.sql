@@ -1026,6 +1026,10 @@ BEGIN
 	EXCEPTION
 		WHEN lock_not_available OR deadlock_detected THEN
 			waits := true;
+			/* Whose lock it is, or that a source's server says so. */
+			IF snowflake_migrate_internal.is_time_to_tell() THEN
+				RAISE NOTICE 'merge % tries its batch again: %', run_, SQLERRM;
+			END IF;
 		WHEN unique_violation OR foreign_key_violation OR exclusion_violation OR serialization_failure THEN
 			/* Of ranks, there is nothing to resolve. */
 			IF next IS NULL THEN

@@ -1121,26 +1121,39 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill_map_from(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: enters rows that a former merge has brought into a map';
 
-/* Enters the rows that former merges have brought into the maps of a run. */
+/*
+ * Enters the rows that former merges have brought into the maps of a run.  A source may have got a table of the name after
+ * check_code() had looked: so it is looked at here.
+ */
 CREATE FUNCTION snowflake_migrate_internal.fill_maps_from_former(run_ bigint) RETURNS void
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT snowflake_migrate_internal.fill_map_from(
-		snowflake_migrate_internal.names(run_, f.no) || jsonb_build_object(
-			'source', f.source_no,
-			'source_name', r.sources[f.source_no],
-			'former_run', f.former,
-			'former_source', f.former_source,
-			'former_map', snowflake_migrate_internal.relation(f.former, 'map_' || f.former_no),
-			'source_table', CASE
-				WHEN snowflake_migrate_internal.can_read(f.source_relation)
-					AND snowflake_migrate_internal.has_columns(f.source_relation, t.key)
-				THEN snowflake_migrate_internal.only(f.source_relation) END))
-	FROM snowflake_migrate.runs AS r
-		CROSS JOIN snowflake_migrate_internal.former_tables(run_) AS f
-		CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, f.no) AS t
-	WHERE r.run = run_
-	ORDER BY f.no, f.source_no
+DECLARE
+	former record;
+BEGIN
+	FOR former IN
+		SELECT f.*, t.key, r.sources[f.source_no] AS source_name
+		FROM snowflake_migrate.runs AS r
+			CROSS JOIN snowflake_migrate_internal.former_tables(run_) AS f
+			CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, f.no) AS t
+		WHERE r.run = run_
+		ORDER BY f.no, f.source_no
+	LOOP
+		PERFORM snowflake_internal.refuse_dangerous_code(
+			array_remove(ARRAY[former.source_relation::oid], NULL), '{}');
+		PERFORM snowflake_migrate_internal.fill_map_from(
+			snowflake_migrate_internal.names(run_, former.no) || jsonb_build_object(
+				'source', former.source_no,
+				'source_name', former.source_name,
+				'former_run', former.former,
+				'former_source', former.former_source,
+				'former_map', snowflake_migrate_internal.relation(former.former, 'map_' || former.former_no),
+				'source_table', CASE
+					WHEN snowflake_migrate_internal.can_read(former.source_relation)
+						AND snowflake_migrate_internal.has_columns(former.source_relation, former.key)
+					THEN snowflake_migrate_internal.only(former.source_relation) END));
+	END LOOP;
+END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.fill_maps_from_former(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: enters rows that former merges have brought';

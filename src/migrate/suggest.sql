@@ -776,13 +776,17 @@ AS $$
 DECLARE
 	schemas CONSTANT name[] := snowflake_migrate_internal.grouped(sources, targets);
 	found_ snowflake_migrate_internal.suggestion[];
+	is_over boolean := false;
 BEGIN
 	PERFORM snowflake_migrate_internal.check_arguments(schemas, targets);
 	BEGIN
 		found_ := ARRAY(SELECT s FROM snowflake_migrate_internal.suggestions(schemas, targets) AS s);
+		is_over := true;
 		RAISE EXCEPTION USING ERRCODE = 'SNOWF', MESSAGE = 'the suggestions are rolled back';
 	EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
-		NULL;
+		IF NOT is_over THEN
+			RAISE;
+		END IF;
 	END;
 	RETURN QUERY SELECT ('{table,reference,created,policy,adopt}'::text[])[s.step], s.certainty, s.relation::text,
 			s.object, s.reason, snowflake_migrate_internal.printed(s)

@@ -82,8 +82,10 @@ DECLARE
 	columns text;
 	asked_at timestamptz;
 	half interval;
+	code text;
 	message text;
 	detail text;
+	context text;
 	done boolean := false;
 BEGIN
 	/* The foreign tables are there for the length of this block: it always ends by an error, which takes them back. */
@@ -116,9 +118,18 @@ BEGIN
 		END IF;
 		done := true;
 		RAISE EXCEPTION 'the foreign tables are not needed any more';
-	EXCEPTION WHEN OTHERS THEN
+	EXCEPTION WHEN OTHERS OR query_canceled THEN
 		IF NOT done THEN
-			GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+			GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
+				context = PG_EXCEPTION_CONTEXT;
+			/*
+			 * This session's query is cancelled, or the other server's: of that, postgres_fdw tells the command, which is
+			 * like none of these here.
+			 */
+			IF code = '57014' AND context
+					!~ 'FROM (pg_catalog[.]pg_extension|snowflake_internal[.]server)\M|START TRANSACTION|SET [a-z_]+ = ' THEN
+				RAISE;
+			END IF;
 			facts := NULL;
 			clock_difference := NULL;
 			clock_uncertainty := NULL;

@@ -658,7 +658,7 @@ COMMENT ON FUNCTION snowflake_internal.lock_definitions(oid[], oid[], oid[])
 	IS 'keeps relations from being changed by other roles';
 
 /* Whether there is anything that is these roles': where nothing is, nothing need be looked for. */
-CREATE FUNCTION snowflake_internal.has_foreign_objects(others oid[]) RETURNS boolean
+CREATE FUNCTION snowflake_internal.has_foreign_objects(others oid[], written oid[]) RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -666,10 +666,13 @@ BEGIN
 	RETURN EXISTS (SELECT FROM pg_type AS t WHERE t.typowner = ANY (others))
 		OR EXISTS (SELECT FROM pg_proc AS p WHERE p.proowner = ANY (others))
 		OR EXISTS (SELECT FROM pg_operator AS o WHERE o.oprowner = ANY (others))
-		OR EXISTS (SELECT FROM pg_foreign_server AS s WHERE s.srvowner = ANY (others));
+		OR EXISTS (SELECT FROM pg_foreign_server AS s WHERE s.srvowner = ANY (others))
+		/* Whose a trigger is, is not on record. */
+		OR EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = ANY (written) AND NOT g.tgisinternal);
 END
 $$;
-COMMENT ON FUNCTION snowflake_internal.has_foreign_objects(oid[]) IS 'whether anything is another role''s';
+COMMENT ON FUNCTION snowflake_internal.has_foreign_objects(oid[], oid[])
+	IS 'whether anything is another role''s, or may be';
 
 /*
  * foreign_code() where a superuser's rights are at stake, and nothing otherwise.  What it looked at stays as it is
@@ -706,7 +709,7 @@ BEGIN
 		PERFORM snowflake_internal.lock_definitions(seen.touched, seen.all_written || referenced, others);
 		locked := seen.touched;
 	END LOOP;
-	IF snowflake_internal.has_foreign_objects(others) THEN
+	IF snowflake_internal.has_foreign_objects(others, seen.all_written) THEN
 		RETURN QUERY
 			SELECT c.relation, c.object,
 				format('code of role %s would run with the rights of role %s: %s', c.owner, strongest.role, c.code),

@@ -279,6 +279,117 @@ as('mallory', q{CREATE TRIGGER b BEFORE UPDATE OF id ON realm.t FOR EACH ROW WHE
 }
 $server->safe_psql('postgres', qq{SET client_min_messages = error; DROP SCHEMA own CASCADE; DROP ROLE "$lines"});
 
+# A merge that is broken off in the middle: the third hero waits for a row that somebody else has not committed.
+sub break_off
+{
+	my ($role, $target, $call) = @_;
+	my $holder = $server->background_psql('postgres');
+
+	$holder->query_safe("BEGIN; INSERT INTO $target VALUES (3, 'hero 3')");
+
+	my $called = $server->start_call("broken_off user=$role", $call);
+
+	$server->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'broken_off' AND wait_event_type = 'Lock')") or die 'the merge does not wait';
+	$server->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'broken_off'");
+	$called->{run}->finish;
+	$holder->query_safe('ROLLBACK');
+	$holder->quit;
+	is($server->safe_psql('postgres', 'SELECT state FROM snowflake_migrate.runs'), 'copying', "a merge of $role is broken off");
+	return;
+}
+
+sub heroes
+{
+	my ($target, $source) = @_;
+
+	return "CREATE TABLE $target.heroes (id bigint PRIMARY KEY DEFAULT public.snowflake_nextval(), name text UNIQUE);
+		CREATE TABLE $source.heroes (id int PRIMARY KEY, name text); INSERT INTO $source.heroes SELECT n, 'hero ' || n FROM generate_series(1, 9) AS n";
+}
+
+# A column that both sides have got since the run was planned: rows are stored without it, and its default is taken.
+begin();
+as('mallory', heroes('own', 'src'));
+{
+	my $call = q{CALL snowflake_migrate.merge('{src}', 'own', '{820}', batch_size => 1)};
+
+	break_off($superuser, 'own.heroes', $call);
+	as('mallory', q{ALTER TABLE src.heroes ADD COLUMN x boolean; ALTER TABLE own.heroes ADD COLUMN x boolean; ALTER TABLE own.heroes ALTER COLUMN x SET DEFAULT own.spring(1)});
+	refused('a default of a column that was added meanwhile', $call);
+	as('mallory', 'ALTER TABLE own.heroes ALTER COLUMN x DROP DEFAULT');
+	unlike(as($superuser, $call), qr/ERROR/, 'without the default, it goes on');
+	is($server->safe_psql('postgres', 'SELECT count(*), count(x) FROM own.heroes'), '9|0', 'all have come');
+}
+
+# A run whose triggers fire goes on with them, whatever its role may do by then.
+begin();
+$server->safe_psql('postgres', heroes('realm', 'west'));
+$server->safe_psql('postgres', q{ALTER TABLE realm.heroes OWNER TO mallory; ALTER TABLE west.heroes OWNER TO mallory; GRANT USAGE ON SCHEMA realm, west TO app, mallory;
+	SELECT snowflake_migrate.grant_to('app'); REVOKE SET ON PARAMETER session_replication_role FROM app; GRANT SELECT, INSERT, UPDATE, DELETE ON realm.heroes, west.heroes TO app});
+{
+	my $call = q{CALL snowflake_migrate.merge('{west}', 'realm', '{821}', batch_size => 1)};
+
+	break_off('app', 'realm.heroes', $call);
+	as('mallory', q{CREATE FUNCTION own.fire() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM own.spring(1); RETURN new; END $$;
+		CREATE TRIGGER fire BEFORE INSERT ON realm.heroes FOR EACH ROW EXECUTE FUNCTION own.fire()});
+	$server->safe_psql('postgres', 'GRANT SET ON PARAMETER session_replication_role TO app');
+	$log_start = -s $server->logfile;
+
+	my $called = $server->start_call('again', 'SET ROLE app', $call);
+
+	$called->{run}->finish;
+	like($called->{err}, qr/trigger fire on table realm.heroes/, 'a trigger of a run whose triggers fire: is refused');
+	nothing_ran('a trigger of a run whose triggers fire');
+	$server->safe_psql('postgres', 'REVOKE SET ON PARAMETER session_replication_role FROM app');
+}
+
+# Who may create a trigger need not own anything.
+begin();
+$server->safe_psql('postgres', q{DROP SCHEMA own, src CASCADE; CREATE TABLE realm.letters (id bigint, created timestamptz NOT NULL); INSERT INTO realm.letters VALUES (NULL, now());
+	CREATE SCHEMA tools; GRANT USAGE ON SCHEMA realm, tools TO PUBLIC; GRANT TRIGGER ON realm.letters TO mallory;
+	CREATE FUNCTION tools.on_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE tg_argv[0]; RETURN new; END $$});
+as('mallory', q{CREATE TRIGGER t BEFORE UPDATE ON realm.letters FOR EACH ROW EXECUTE FUNCTION tools.on_change('DO $$ BEGIN RAISE LOG ''a deed with the rights of %'', current_user; END $$')});
+is($server->safe_psql('postgres', q{SELECT count(*) FROM pg_shdepend WHERE refobjid = 'mallory'::regrole AND deptype = 'o' AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())}), 0, 'mallory owns nothing');
+refused('a trigger of who owns nothing', q{CALL snowflake_migrate.backfill('realm.letters', 'id', 'created', 822)}, qr/trigger t on table realm.letters/);
+$server->safe_psql('postgres', 'DROP SCHEMA tools CASCADE');
+
+# A table that comes to a source while a check waits: here, for what a view of the source reads.
+begin();
+$server->safe_psql('postgres', q{CREATE TABLE west.rows (id int, name text); CREATE VIEW src.heroes AS SELECT * FROM west.rows;
+	CREATE TABLE realm.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text)});
+as('mallory', q{CREATE FUNCTION own.late(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM own.spring(1); RETURN 1; END $$});
+{
+	my $holder = $server->background_psql('postgres');
+
+	$holder->query_safe('BEGIN; LOCK TABLE west.rows');
+
+	my $called = $server->start_call('superuser', q{SELECT * FROM snowflake_migrate.check('{src}', 'realm')});
+
+	wait_for_lock('west.rows', 'AccessShare');
+	as('mallory', q{CREATE TABLE src.late (x int); CREATE INDEX ON src.late ((x + own.late(1)))});
+	$log_start = -s $server->logfile;
+	$holder->query_safe('COMMIT');
+	$holder->quit;
+	$called->{run}->finish;
+	like("$called->{out}$called->{err}", $refusal, 'a table that has come to a source meanwhile is refused');
+	nothing_ran('a table that has come to a source meanwhile');
+}
+
+# What a declared condition reads is to be there when it is looked at.
+begin();
+as('mallory', q{CREATE TABLE own.chosen (id int); CREATE TABLE src.heroes (id int PRIMARY KEY, name text)});
+$server->safe_psql('postgres', q{CREATE TABLE realm.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	SELECT snowflake_migrate.declare_table('realm.heroes', 'copy', "only" => 'EXISTS (SELECT FROM own.chosen AS c WHERE c.id = heroes.id)')});
+unlike(as($superuser, q{SELECT * FROM snowflake_migrate.check('{src}', 'realm')}), qr/^error/m, 'a condition that reads a table');
+as('mallory', 'DROP TABLE own.chosen');
+like(as($superuser, q{SELECT * FROM snowflake_migrate.check('{src}', 'realm')}), qr/^error.*only.*its expression cannot be evaluated: relation "own.chosen" does not exist/m, 'and one that reads none that is there');
+
+# An error of a source's is none of the check's own, whatever its code.
+begin();
+$server->safe_psql('postgres', q{CREATE TABLE realm.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE FUNCTION west.fail() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'nothing to see' USING ERRCODE = 'SNOWF'; END $$;
+	CREATE TABLE west.rows (id int, name text); INSERT INTO west.rows VALUES (1, 'Bob'); CREATE VIEW src.heroes AS SELECT * FROM west.rows WHERE west.fail()});
+like(as($superuser, "SELECT * FROM snowflake_migrate.$_('{src}', 'realm')"), qr/ERROR: +nothing to see/, "$_() fails with a source's error") foreach 'check', 'suggest';
+
 # A worker begins with the path of its database, which is its owner's.
 $server->safe_psql('postgres', 'CREATE DATABASE paths OWNER mallory');
 $server->safe_psql('paths', q{
