@@ -265,8 +265,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
 
 /*
- * Whether a table has rows, or may have some that the caller can't see.  It may have come after check_code() had looked:
- * so it is looked at here.
+ * Whether a table has rows, or may have some that the caller can't see.  It may have come after check_code() had
+ * looked: so it is looked at here.
  */
 CREATE FUNCTION snowflake_migrate_internal.may_have_rows(relation regclass) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE

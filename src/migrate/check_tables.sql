@@ -145,6 +145,30 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_target_access(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds which tables of the target the caller may not read or write';
 
+/* A table that rows are copied into, and that a source's view reads, itself or through others; or null. */
+CREATE FUNCTION snowflake_migrate_internal.table_behind(run_ bigint, view regclass) RETURNS regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH RECURSIVE behind (oid) AS (
+		SELECT view::oid
+		UNION
+		SELECT d.refobjid
+		FROM behind AS b
+			JOIN pg_class AS c ON c.oid = b.oid AND c.relkind = 'v'
+			JOIN pg_rewrite AS w ON w.ev_class = c.oid AND w.ev_type = '1'
+			JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+				AND d.refclassid = 'pg_class'::regclass
+	)
+	SELECT min(t.relation::oid)::regclass
+	FROM snowflake_migrate_internal.plan_tables AS t
+		JOIN snowflake_migrate_internal.merged_tables(run_) AS m ON m.no = t.no
+		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS p (oid)
+		JOIN behind AS b ON b.oid = p.oid
+	WHERE t.run = run_ AND t.mode = 'copy'
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.table_behind(bigint, regclass)
+	IS 'for snowflake_migrate.merge()''s own use: a table of the target behind a view of a source';
+
 /* Rights on the tables of the sources, and row security. */
 CREATE FUNCTION snowflake_migrate_internal.check_source_access(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -153,6 +177,7 @@ DECLARE
 	can_map boolean := true;
 	r record;
 	cause text;
+	changed regclass;
 BEGIN
 	FOR r IN
 		SELECT s.source, s.relation::text, s.source_relation::text, c.relrowsecurity, c.relkind,
@@ -179,6 +204,14 @@ BEGIN
 					advice => CASE WHEN r.relkind = 'm' THEN format('REFRESH MATERIALIZED VIEW %s;', r.source_relation)
 						ELSE 'Let a role that may read all rows behind the view own it: the owner of the tables, or one'
 							' with BYPASSRLS.' END);
+			END IF;
+			changed := CASE r.relkind
+				WHEN 'v' THEN snowflake_migrate_internal.table_behind(run_, r.source_relation::regclass) END;
+			IF changed IS NOT NULL THEN
+				can_map := false;
+				PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.source, r.relation, NULL,
+					format('view %s reads table %s, which the merge changes', r.source_relation, changed),
+					advice => 'Let the view read the source alone, or put its rows into a table first.');
 			END IF;
 		END IF;
 	END LOOP;

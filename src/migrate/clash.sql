@@ -859,15 +859,24 @@ DECLARE
 	changed CONSTANT text := snowflake_migrate_internal.column_expression((names ->> 'changed')::name);
 BEGIN
 	EXECUTE snowflake_migrate_internal.fill($query$
-		WITH used AS MATERIALIZED (
-			SELECT {ladder} AS ladder, t.e{number} AS number FROM {taken} AS t
-			UNION
-			SELECT {ladder}, t.e{number} FROM {wanted} AS t
+		WITH numbered AS MATERIALIZED (
+			/* Its ladders are those of the index: 1.0 is 1.00. */
+			SELECT a.*, dense_rank() OVER (ORDER BY {ladder}) AS ladder
+			FROM (
+				SELECT t.source, {t.o#}, {t.e#} FROM pg_temp.snowflake_merge_clash AS t
+				UNION ALL
+				SELECT NULL, {nulls}, {t.e#} FROM {taken} AS t
+				UNION ALL
+				SELECT NULL, {nulls}, {t.e#} FROM {wanted} AS t
+			) AS a
+		),
+		used AS MATERIALIZED (
+			SELECT DISTINCT a.ladder, a.e{number} AS number FROM numbered AS a WHERE a.source IS NULL
 		),
 		clash AS (
-			SELECT t.source, {t.o#}, t.e{number} AS number, {ladder} AS ladder,
-				row_number() OVER (PARTITION BY {ladder} ORDER BY t.source, {t.o#}) AS n
-			FROM pg_temp.snowflake_merge_clash AS t
+			SELECT a.source, {a.o#}, a.e{number} AS number, a.ladder,
+				row_number() OVER (PARTITION BY a.ladder ORDER BY a.source, {a.o#}) AS n
+			FROM numbered AS a WHERE a.source IS NOT NULL
 		),
 		free AS (
 			SELECT p.ladder, f.number, row_number() OVER (PARTITION BY p.ladder ORDER BY f.number) AS n
@@ -888,8 +897,8 @@ BEGIN
 	$query$, names || (
 		SELECT jsonb_build_object(
 			'number', min(e.n) FILTER (WHERE e.expression = changed),
-			'ladder', format('ROW (%s)::text', string_agg('t.e' || e.n, ', ' ORDER BY e.n)
-				FILTER (WHERE e.expression <> changed)))
+			'ladder', coalesce(
+				string_agg('a.e' || e.n, ', ' ORDER BY e.n) FILTER (WHERE e.expression <> changed), 'NULL::int'))
 		FROM jsonb_array_elements_text(names -> 'expressions') WITH ORDINALITY AS e (expression, n)));
 END
 $$;
@@ -1036,7 +1045,7 @@ BEGIN
 		RETURN;
 	END IF;
 	/* Of a target in use, some may be copied, under other keys than they have by now. */
-	become := snowflake_migrate_internal.all_rows(run_, no_);
+	become := snowflake_migrate_internal.all_rows(run_, no_, own_keys => true);
 	/* New ids say nothing. */
 	SELECT array_agg(u.names || jsonb_build_object('valued', snowflake_migrate_internal.fill($query$(
 			SELECT "merge source" AS source, {"merge o#" AS o#}, {"merge n#" AS n#}, "merge action" AS action, {values}

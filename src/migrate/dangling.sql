@@ -331,42 +331,56 @@ COMMENT ON FUNCTION snowflake_migrate_internal.leave_rows(jsonb, text)
 	IS 'for snowflake_migrate.merge()''s own use: leaves rows behind';
 
 /*
- * Rows that must refer to rows that are skipped (action s) or stay behind (b).  Returns of how many of them the same
- * becomes.
+ * Rows that must refer by object, a column or a foreign key, to rows of parent that are skipped (action s) or stay
+ * behind (b).  gone: what follows FROM in a query for them.  Returns of how many the same becomes.
  */
-CREATE FUNCTION snowflake_migrate_internal.follow(names jsonb, action "char") RETURNS bigint
+CREATE FUNCTION snowflake_migrate_internal.follow_gone(
+	names jsonb,
+	action "char",
+	object text,
+	parent text,
+	gone text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 DECLARE
-	lost CONSTANT text := snowflake_migrate_internal.fill(
-		'{origin} WHERE r{id}.action = {''action''}', names || jsonb_build_object('action', action));
 	found bigint;
 BEGIN
 	IF names ->> 'kind' <> 'none' THEN
-		RETURN CASE action WHEN 's' THEN snowflake_migrate_internal.skip_rows(names, names ->> 'column', lost)
-			ELSE snowflake_migrate_internal.leave_rows(names, lost) END;
+		RETURN CASE action WHEN 's' THEN snowflake_migrate_internal.skip_rows(names, object, gone)
+			ELSE snowflake_migrate_internal.leave_rows(names, gone) END;
 	END IF;
-	EXECUTE 'SELECT count(*) FROM ' || lost INTO found;
+	EXECUTE 'SELECT count(*) FROM ' || gone INTO found;
 	IF found > 0 THEN
 		PERFORM snowflake_migrate_internal.add_to_report((names ->> 'run')::bigint, 'error',
-			names ->> 'source_name', names ->> 'table', names ->> 'column',
+			names ->> 'source_name', names ->> 'table', object,
 			format(CASE action
 					WHEN 's' THEN 'rows refer to rows of %s that are skipped, and cannot be skipped themselves: '
 						'their table has no key'
 					ELSE 'rows refer to rows of %s that stay behind, and cannot stay behind themselves: '
-						'their table has no key' END, names ->> 'parent'),
+						'their table has no key' END, parent),
 			found, NULL,
 			CASE action WHEN 's' THEN 'Choose another policy.' ELSE 'Give the table a primary key.' END);
 	END IF;
 	RETURN 0;
 END
 $$;
+COMMENT ON FUNCTION snowflake_migrate_internal.follow_gone(jsonb, "char", text, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: rows that are skipped or stay behind with others';
+
+/* The same of one reference. */
+CREATE FUNCTION snowflake_migrate_internal.follow(names jsonb, action "char") RETURNS bigint
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT snowflake_migrate_internal.follow_gone(names, action, names ->> 'column', names ->> 'parent',
+		snowflake_migrate_internal.fill('{origin} WHERE r{id}.action = {''action''}',
+			names || jsonb_build_object('action', action)))
+$$;
 COMMENT ON FUNCTION snowflake_migrate_internal.follow(jsonb, "char")
 	IS 'for snowflake_migrate.merge()''s own use: rows that must refer to rows that are skipped or stay behind';
 
 /*
- * Rows that refer, by a foreign key, to a row that is skipped or stays behind, and whose key is not renumbered: the
+ * Rows that refer, by a foreign key to columns that are not renumbered, to a row that is skipped or stays behind: the
  * values of their columns do not tell.  Returns of how many the same becomes.
  */
 CREATE FUNCTION snowflake_migrate_internal.follow_keys(run_ bigint, no_ int, source_ int, action "char") RETURNS bigint
@@ -380,38 +394,48 @@ DECLARE
 	gone text;
 	followed bigint := 0;
 BEGIN
-	IF NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.kind = 'key') THEN
-		RETURN 0;
-	END IF;
-	names := snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
-		'source', source_,
-		'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_));
 	FOR fk IN
-		SELECT c.conname, snowflake_migrate_internal.relation(run_, 'map_' || p.no) AS parent_map,
-			(SELECT array_agg(a.attname ORDER BY array_position(p.key, b.attname))
-			 FROM unnest(c.conkey, c.confkey) AS k (attnum, parent_attnum)
-				JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.attnum
-				JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum) AS key,
-			q.origin
+		SELECT c.conname, p.relation AS parent, snowflake_migrate_internal.relation(run_, 'map_' || p.no) AS parent_map,
+			snowflake_migrate_internal.only(ps.relation) AS parent_source, p.key, k.parent_columns, q.origin,
+			snowflake_migrate_internal.source_values(t.relation, s.relation, k.columns) AS given,
+			snowflake_migrate_internal.source_values(p.relation, ps.relation, k.parent_columns) AS referenced,
+			snowflake_migrate_internal.source_values(p.relation, ps.relation, p.key) AS key_values
 		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = no_ AND s.source = source_
 			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
-			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.kind = 'key'
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.kind <> 'none'
 				AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
+			JOIN snowflake_migrate_internal.plan_sources AS ps ON ps.run = run_ AND ps.no = p.no AND ps.source = source_
+			CROSS JOIN LATERAL (
+				SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n)
+				FROM unnest(c.conkey, c.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
+					JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.attnum
+					JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum
+			) AS k (columns, parent_columns)
 			CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, t.no, source_, t.kind <> 'none', false) AS q
-		WHERE t.run = run_ AND t.no = no_ AND t.kind <> 'none'
-			AND p.key = (SELECT array_agg(b.attname ORDER BY array_position(p.key, b.attname))
-						 FROM unnest(c.confkey) AS k (attnum)
-							JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.attnum)
+		WHERE t.run = run_ AND t.no = no_
+			/* Else the id among them is a reference. */
+			AND NOT (p.kind = 'id' AND p.key <@ k.parent_columns)
+			AND snowflake_migrate_internal.has_columns(s.relation, k.columns)
+			AND snowflake_migrate_internal.has_columns(ps.relation, k.parent_columns)
 	LOOP
 		CONTINUE WHEN NOT snowflake_migrate_internal.has_action(fk.parent_map, source_, action);
+		names := coalesce(names, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+			'source', source_,
+			'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_)));
 		gone := snowflake_migrate_internal.fill($query$
-			{origin} JOIN {parent_map} AS f
-				ON f.source = {source} AND f.action = {'action'} AND ({f.o#}) = ({s.@})
+			{origin} JOIN (
+					SELECT {referenced}
+					FROM {parent_source} AS s JOIN {parent_map} AS f
+						ON f.source = {source} AND f.action = {'action'} AND ({f.o#}) = ({key_values})
+				) AS f ({parent_columns}) ON ({f_columns}) = ({given})
 			WHERE true
-		$query$, to_jsonb(fk) || jsonb_build_object('source', source_, 'action', action));
-		followed := followed + CASE action WHEN 's' THEN snowflake_migrate_internal.skip_rows(names, fk.conname, gone)
-			ELSE snowflake_migrate_internal.leave_rows(names, gone) END;
+		$query$, to_jsonb(fk) || jsonb_build_object('source', source_, 'action', action,
+			'parent_columns', snowflake_migrate_internal.key_list('f#', fk.parent_columns),
+			'f_columns', snowflake_migrate_internal.key_list('f.f#', fk.parent_columns)));
+		followed := followed
+			+ snowflake_migrate_internal.follow_gone(names, action, fk.conname::text, fk.parent::text, gone);
 	END LOOP;
 	RETURN followed;
 END

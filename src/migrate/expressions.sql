@@ -183,7 +183,7 @@ BEGIN
 				FROM snowflake_migrate_internal.expression_problems(ARRAY[declared.query]) AS p;
 			is_clean := is_clean AND NOT FOUND;
 		EXCEPTION
-			/* What lacks something is in the report later.  To a superuser, somebody could give it what it lacks until then. */
+			/* What lacks something is in the report later.  Until then, somebody could give it what it lacks. */
 			WHEN undefined_column OR undefined_function OR undefined_table OR syntax_error THEN
 				IF is_superuser THEN
 					is_clean := false;

@@ -92,8 +92,7 @@ DECLARE
 			'source', source_,
 			'named_rows', snowflake_migrate_internal.named_rows(s.relation, t.relation),
 			'condition', t.condition,
-			'values', (SELECT string_agg(k.value, ', ' ORDER BY k.n)
-					   FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k))
+			'values', snowflake_migrate_internal.source_values(t.relation, s.relation, t.key))
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 		WHERE t.run = run_ AND t.no = no_ AND s.source = source_);
@@ -127,8 +126,7 @@ AS $$
 			ELSE format('NOT EXISTS (SELECT FROM %s AS b WHERE b.source = %s AND b.action = ''b'' AND (%s) = (%s))',
 				snowflake_migrate_internal.relation(run_, 'map_' || no_), source_,
 				snowflake_migrate_internal.key_list('b.o#', t.key),
-				(SELECT string_agg(k.value, ', ' ORDER BY k.n)
-				 FROM snowflake_migrate_internal.key_values(t.relation, s.relation, t.key) AS k)) END
+				snowflake_migrate_internal.source_values(t.relation, s.relation, t.key)) END
 	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
 	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
 $$;
@@ -963,6 +961,56 @@ COMMENT ON FUNCTION snowflake_migrate_internal.count_rows(bigint, int, int)
 	IS 'for snowflake_migrate.merge()''s own use: counts the rows that are to be copied';
 
 /*
+ * Rows of the target to which others refer by a foreign key of the id and further columns, where a source's row takes
+ * the place and has other values there.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_changed_references(run_ bigint, no_ int, to_come text) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+DECLARE
+	fk record;
+	found bigint;
+	example text;
+BEGIN
+	FOR fk IN
+		SELECT f.conname, k.*,
+			CASE WHEN snowflake_migrate_internal.can_read(f.conrelid)
+				THEN snowflake_migrate_internal.only(f.conrelid) END AS child
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(t.relation) AS f ON f.conparentid = 0
+			CROSS JOIN LATERAL (
+				SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n)
+				FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
+					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+			) AS k (columns, parent_columns)
+		WHERE t.run = run_ AND t.no = no_ AND t.kind = 'id' AND t.key <@ k.parent_columns AND cardinality(k.columns) > 1
+	LOOP
+		EXECUTE snowflake_migrate_internal.fill($query$
+			SELECT count(*), min({t.@::text})
+			FROM ({to_come}) AS w JOIN {target} AS t ON ({t.@}) = ({w."merge n#"})
+			WHERE w."merge action" = 'r' AND ({parent_columns}) IS DISTINCT FROM ({given}){and_referred}
+		$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+			'to_come', to_come,
+			'parent_columns', snowflake_migrate_internal.key_list('t.@', fk.parent_columns),
+			'given', snowflake_migrate_internal.key_list('w.@', fk.parent_columns),
+			'and_referred', coalesce(format(' AND EXISTS (SELECT FROM %s AS c WHERE (%s) = (%s))', fk.child,
+				snowflake_migrate_internal.key_list('c.@', fk.columns),
+				snowflake_migrate_internal.key_list('t.@', fk.parent_columns)), ''))) INTO found, example;
+		IF found > 0 THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, fk.conname,
+					'rows take the place of others to which this foreign key refers by other values', found, example,
+					'Choose another policy, or give the rows of the source the same values.')
+				FROM snowflake_migrate_internal.plan_tables AS t WHERE t.run = run_ AND t.no = no_;
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_changed_references(bigint, int, text)
+	IS 'for snowflake_migrate.merge()''s own use: finds references to rows that change';
+
+/*
  * What is left to do for one table when it is known which of its rows clash, and what is reported of it.  to_come: its
  * rows_to_come(), or null where no source has rows of it.
  */
@@ -992,6 +1040,7 @@ BEGIN
 												  WHERE c.run = run_ AND c.no = no_ AND c.combine IS NOT NULL);
 		PERFORM snowflake_migrate_internal.find_violations(run_, no_, to_come);
 		PERFORM snowflake_migrate_internal.find_lost_references(run_, no_);
+		PERFORM snowflake_migrate_internal.find_changed_references(run_, no_, to_come);
 	END IF;
 	PERFORM snowflake_migrate_internal.report_policies(run_, no_);
 
@@ -1122,8 +1171,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.fill_map_from(jsonb)
 	IS 'for snowflake_migrate.merge()''s own use: enters rows that a former merge has brought into a map';
 
 /*
- * Enters the rows that former merges have brought into the maps of a run.  A source may have got a table of the name after
- * check_code() had looked: so it is looked at here.
+ * Enters the rows that former merges have brought into the maps of a run.  A source may have got a table of the name
+ * after check_code() had looked: so it is looked at here.
  */
 CREATE FUNCTION snowflake_migrate_internal.fill_maps_from_former(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off

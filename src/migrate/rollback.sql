@@ -708,12 +708,12 @@ COMMENT ON FUNCTION snowflake_migrate_internal.constraints_back(bigint, int)
 /* Raises an error where newer rows have ranks that come back. */
 CREATE FUNCTION snowflake_migrate_internal.refuse_ranks(run_ bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
 DECLARE
 	t record;
-	place int;
+	position_ int;
 	n bigint;
 	example text;
 BEGIN
@@ -727,21 +727,26 @@ BEGIN
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
 						WHERE s.run = run_ AND s.no = p.no AND s.copied_by <> '{}')
 	LOOP
-		place := array_position(t.expressions, snowflake_migrate_internal.column_expression(t.ranked));
+		position_ := array_position(t.expressions, snowflake_migrate_internal.column_expression(t.ranked));
 		EXECUTE snowflake_migrate_internal.fill($query$
 			WITH q AS (
 				SELECT {@ AS t#}, {values} FROM {target} AS {"name"} WHERE {indexed}
 			)
 			SELECT count(*), min({t.t#::text})
 			FROM {rank} AS r
-				JOIN q AS f ON ({f.t#}) = ({r.n#}) AND f.e{place} IS NOT DISTINCT FROM r.new
-				JOIN q AS t ON t.e{place} = r.old{and_same}
-			WHERE NOT EXISTS (SELECT FROM {map} AS m WHERE m.action = 'c' AND ({m.n#}) = ({t.t#}))
-				AND NOT EXISTS (SELECT FROM {rank} AS o WHERE ({o.n#}) = ({t.t#}) AND t.e{place} = o.new)
+				JOIN q AS f ON ({f.t#}) = ({r.n#}) AND f.e{position} IS NOT DISTINCT FROM r.new
+				JOIN q AS t ON t.e{position} = r.old{and_same}
+			WHERE NOT EXISTS (SELECT FROM {rank} AS o WHERE ({o.n#}) = ({t.t#}) AND t.e{position} = o.new)
+				/* A row that has taken the place of one without a rank has no former rank. */
+				AND NOT EXISTS (
+					SELECT FROM {map} AS m
+					WHERE ({m.n#}) = ({t.t#})
+						AND (m.action = 'c'
+							 OR m.action = 'r' AND NOT EXISTS (SELECT FROM {rank} AS o WHERE ({o.n#}) = ({t.t#}))))
 		$query$, snowflake_migrate_internal.constraint_names(run_, t.no, t.constraint_) || jsonb_build_object(
-			'place', place,
+			'position', position_,
 			'and_same', (SELECT coalesce(string_agg(format(' AND t.e%s IS NOT DISTINCT FROM f.e%s', i, i), ''), '')
-						 FROM generate_subscripts(t.expressions, 1) AS i WHERE i <> place))) INTO n, example;
+						 FROM generate_subscripts(t.expressions, 1) AS i WHERE i <> position_))) INTO n, example;
 		IF n > 0 THEN
 			RAISE EXCEPTION USING ERRCODE = 'unique_violation',
 				MESSAGE = format('cannot roll back merge %s because newer rows have ranks that come back', run_),
@@ -760,7 +765,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_ranks(bigint)
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_taken(names jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
 	n bigint;

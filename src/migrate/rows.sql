@@ -387,6 +387,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.key_values(regclass, regclass, name[])
 	IS 'for snowflake_migrate.merge()''s own use: a source''s key in the types of the map';
 
+/* The values of columns of a source's row s, in the target's types. */
+CREATE FUNCTION snowflake_migrate_internal.source_values(
+	relation regclass,
+	source_relation regclass,
+	columns name[]) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT string_agg(k.value, ', ' ORDER BY k.n)
+	FROM snowflake_migrate_internal.key_values(relation, source_relation, columns) AS k
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.source_values(regclass, regclass, name[])
+	IS 'for snowflake_migrate.merge()''s own use: the values of a source''s columns in the target''s types';
+
 /*
  * The name of the column of a source's row that tells whether the condition of a reference holds; null: there is none.
  */
@@ -710,7 +723,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.rows_origin(bigint, int, int, boo
 /*
  * The parts of a query for the rows of one table of one source: the target's columns that it gives, what each becomes,
  * and where from.  Columns that the source lacks are not among them, or with all_columns are their defaults.  Those
- * that are combined with other rows' are as they are alone, unless combined.
+ * that are combined with other rows' are as they are alone, unless combined.  own_keys: the key of a row that becomes
+ * another, or is skipped, is what its own would have become; new ids are none.
  */
 CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	run_ bigint,
@@ -719,6 +733,7 @@ CREATE FUNCTION snowflake_migrate_internal.rows_parts(
 	with_map boolean,
 	all_columns boolean,
 	combined boolean DEFAULT true,
+	own_keys boolean DEFAULT false,
 	OUT names text[],
 	OUT expressions text[],
 	OUT origin text)
@@ -734,14 +749,22 @@ BEGIN
 			CROSS JOIN snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c
 			CROSS JOIN LATERAL (
 				SELECT CASE
-					WHEN with_map AND c.key_position IS NOT NULL
-						THEN 'm.n' || c.key_position
-							|| CASE WHEN c.type IN ('smallint', 'integer') THEN '::' || c.type ELSE '' END
 					WHEN c.given IS NULL THEN c.default_value
 					WHEN c.name <> ALL (ARRAY(
 						SELECT r.name FROM snowflake_migrate_internal.plan_references AS r
 						WHERE r.run = run_ AND r.no = no_)) THEN c.given
 					ELSE snowflake_migrate_internal.referring_value(run_, no_, source_, c.name, c.given, c.type) END
+			) AS g (value)
+			CROSS JOIN LATERAL (
+				SELECT 'm.n' || c.key_position
+					|| CASE WHEN c.type IN ('smallint', 'integer') THEN '::' || c.type ELSE '' END
+			) AS k (value)
+			CROSS JOIN LATERAL (
+				SELECT CASE WHEN NOT with_map OR c.key_position IS NULL THEN g.value
+					WHEN own_keys AND t.names ->> 'kind' = 'key' THEN format(
+						'CASE WHEN m.action IN (''k'', ''m'', ''s'') THEN CAST(%s AS %s) ELSE %s END',
+						g.value, c.type, k.value)
+					ELSE k.value END
 			) AS v (value)
 			CROSS JOIN LATERAL (
 				SELECT CASE
@@ -759,7 +782,7 @@ BEGIN
 		WHERE c.given IS NOT NULL OR all_columns OR with_map AND c.changed_by IS NOT NULL;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.rows_parts(bigint, int, int, boolean, boolean, boolean, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: the parts of a query for rows as they become';
 
 /* A query for a table's rows, with its generated columns, which are made of the others, added. */
@@ -794,7 +817,8 @@ CREATE FUNCTION snowflake_migrate_internal.source_rows(
 	no_ int,
 	source_ int,
 	condition text DEFAULT NULL,
-	combined boolean DEFAULT true) RETURNS text
+	combined boolean DEFAULT true,
+	own_keys boolean DEFAULT false) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 BEGIN
@@ -813,11 +837,11 @@ BEGIN
 				p.origin,
 				' WHERE ' || source_rows.condition))
 		FROM snowflake_migrate_internal.plan_tables AS t,
-			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true, combined) AS p
+			snowflake_migrate_internal.rows_parts(run_, no_, source_, t.kind <> 'none', true, combined, own_keys) AS p
 		WHERE t.run = run_ AND t.no = no_);
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int, text, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.source_rows(bigint, int, int, text, boolean, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a query for rows as they become';
 
 /* source_rows() for people (doc/merging.md).  The query has what the role of the run wrote into its plan. */
@@ -873,16 +897,20 @@ COMMENT ON FUNCTION snowflake_migrate_internal.target_rows(bigint, int, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a query for the target''s rows as they become';
 
 /* A query for the rows of all sources as they become, with "merge source" before. */
-CREATE FUNCTION snowflake_migrate_internal.all_rows(run_ bigint, no_ int, combined boolean DEFAULT true) RETURNS text
+CREATE FUNCTION snowflake_migrate_internal.all_rows(
+	run_ bigint,
+	no_ int,
+	combined boolean DEFAULT true,
+	own_keys boolean DEFAULT false) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
 	SELECT string_agg(format('SELECT %s AS "merge source", s.* FROM (%s) AS s', s.source,
-							 snowflake_migrate_internal.source_rows(run_, no_, s.source, combined => combined)),
+							 snowflake_migrate_internal.source_rows(run_, no_, s.source, NULL, combined, own_keys)),
 					  ' UNION ALL ' ORDER BY s.source)
 	FROM snowflake_migrate_internal.plan_sources AS s
 	WHERE s.run = run_ AND s.no = no_
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int, boolean)
+COMMENT ON FUNCTION snowflake_migrate_internal.all_rows(bigint, int, boolean, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: a query for the rows of all sources as they become';
 
 /* The first column of a table's key by which its rows can be read range by range, if there is one. */

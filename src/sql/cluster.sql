@@ -123,11 +123,12 @@ BEGIN
 			GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
 				context = PG_EXCEPTION_CONTEXT;
 			/*
-			 * This session's query is cancelled, or the other server's: of that, postgres_fdw tells the command, which is
-			 * like none of these here.
+			 * This session's query is cancelled, or the other server's.  Of that, postgres_fdw tells the command,
+			 * before this function's own statement, with which the context of the other ones begins.
 			 */
-			IF code = '57014' AND context
-					!~ 'FROM (pg_catalog[.]pg_extension|snowflake_internal[.]server)\M|START TRANSACTION|SET [a-z_]+ = ' THEN
+			IF code = '57014' AND coalesce(pg_catalog."substring"(context, '^(.*)pg_temp[.]snowflake_remote_'), '')
+					!~ 'FROM (pg_catalog[.]pg_extension|snowflake_internal[.]server)\M|START TRANSACTION|SET \w+ = '
+			THEN
 				RAISE;
 			END IF;
 			facts := NULL;

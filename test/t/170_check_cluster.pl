@@ -230,6 +230,12 @@ like(problems('plain'), qr/^could not be asked: relation "snowflake_internal.ser
 # A view that fails, and a server that goes away while it is asked.
 pretend('actor', node_id => '1 / (own.node_id - own.node_id)');
 is(check('problems', 'actor,Two'), "\ncould not be asked: division by zero\n", 'an error there');
+# A query that is cancelled there is the other server's; one that is cancelled here is the caller's.
+$two->safe_psql('actor', q{CREATE FUNCTION public.cancelled() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE query_canceled USING MESSAGE = 'canceling statement due to statement timeout'; END $$});
+pretend('actor', node_id => 'public.cancelled()');
+is(check('problems', 'actor,Two'), "\ncould not be asked: canceling statement due to statement timeout\n", 'a query that is cancelled there');
+pretend('actor', node_id => '(SELECT 1::bigint FROM pg_sleep(600))');
+$primary->refuses(q{SET statement_timeout = 500; SELECT snowflake_check_cluster('{actor,Two}')}, qr/canceling statement due to statement timeout/, 'a query that is cancelled here');
 pretend('actor', node_id => 'CASE WHEN pg_terminate_backend(pg_backend_pid()) THEN 1::bigint END');
 $primary->refuses(q{SELECT snowflake_check_cluster('{actor,Two}')}, qr/connection to server "actor"/, 'a server that goes away while it is asked');
 pretend('actor', %actor);

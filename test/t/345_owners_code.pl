@@ -510,7 +510,7 @@ refused('partition key', audit => q{SELECT * FROM snowflake_audit('mallory.keyed
 foreach my $object ('FUNCTION shop.audit(regclass)', 'OPERATOR shop.- (int[], int)', 'SERVER trusted')
 {
 	$server->prepare('game', "CREATE ROLE nobody; ALTER $object OWNER TO nobody");
-	is($server->prepare('game', q{SELECT snowflake_internal.has_foreign_objects(ARRAY['nobody'::regrole::oid])}), 't', "a role that has $object");
+	is($server->prepare('game', q{SELECT snowflake_internal.has_foreign_objects(ARRAY['nobody'::regrole::oid], '{}')}), 't', "a role that has $object");
 	$server->prepare('game', 'REASSIGN OWNED BY nobody TO CURRENT_USER; DROP ROLE nobody');
 }
 
