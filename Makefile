@@ -25,7 +25,7 @@ MODULES = snowflake_migrate snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflak
 
 # The extensions' SQL, one file for each subject.
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql text_form.sql mask.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
-MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql declare.sql overload.sql expressions.sql adopt.sql adopt_blockers.sql \
+MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql catalog.sql declare.sql overload.sql expressions.sql adopt.sql adopt_blockers.sql \
 	adopt_plan.sql adopt_plan_blockers.sql adopt_swap.sql \
 	plan.sql owner.sql query.sql rows.sql \
 	numbering.sql clash.sql combine.sql dangling.sql map.sql nodes.sql backfill.sql \

@@ -151,3 +151,7 @@ SELECT * FROM report() WHERE severity = 'error' AND problem ~ 'reads';
 
 DROP SCHEMA f, f1, f2 CASCADE;
 DROP FUNCTION report;
+-- of what is gone
+DELETE FROM snowflake_migrate.declared_tables WHERE relation::oid NOT IN (SELECT oid FROM pg_class);
+DELETE FROM snowflake_migrate.declared_policies WHERE relation::oid NOT IN (SELECT oid FROM pg_class);
+DELETE FROM snowflake_migrate.declared_no_references WHERE relation::oid NOT IN (SELECT oid FROM pg_class);

@@ -204,67 +204,6 @@ COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';
 
 /*
- * The columns of a table that are there.  In PL/pgSQL, which keeps the query's plan, and whose body is a text: with one
- * that is bound, pg_upgrade would bring the catalog's columns to a server that has others.
- */
-CREATE FUNCTION snowflake_migrate_internal.columns_of(relation regclass) RETURNS SETOF pg_catalog.pg_attribute
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 10
-SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-AS $$
-BEGIN
-	RETURN QUERY SELECT a.*
-		FROM pg_attribute AS a
-		WHERE a.attrelid = columns_of.relation AND a.attnum > 0 AND NOT a.attisdropped;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.columns_of(regclass)
-	IS 'for snowflake_migrate.merge()''s own use: the columns of a table';
-
-/* Whether a table has all of these columns. */
-CREATE FUNCTION snowflake_migrate_internal.has_columns(relation regclass, columns name[]) RETURNS boolean
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	RETURN columns <@ ARRAY(
-		SELECT a.attname FROM pg_attribute AS a
-		WHERE a.attrelid = has_columns.relation AND a.attnum > 0 AND NOT a.attisdropped);
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.has_columns(regclass, name[])
-	IS 'for snowflake_migrate.merge()''s own use: whether a table has columns';
-
-/*
- * Why a view's rows can't be read; NULL: they can.  Its owner has no right to what it reads, or policies of row
- * security hide some of that, or it is a materialized view that has not been populated.
- */
-CREATE FUNCTION snowflake_migrate_internal.unreadable(view regclass) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $$
-BEGIN
-	EXECUTE format('SELECT FROM %s LIMIT 0', view);
-	RETURN NULL;
-EXCEPTION WHEN insufficient_privilege OR object_not_in_prerequisite_state THEN
-	RETURN SQLERRM;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.unreadable(regclass)
-	IS 'for snowflake_migrate.merge()''s own use: why a view''s rows cannot be read, or null';
-
-/* Whether the caller sees all rows of a table. */
-CREATE FUNCTION snowflake_migrate_internal.can_read(relation regclass) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
-		AND CASE WHEN c.relkind IN ('r', 'p') THEN NOT row_security_active(c.oid)
-				WHEN c.relkind IN ('v', 'm') THEN snowflake_migrate_internal.unreadable(c.oid) IS NULL
-				ELSE true END
-	FROM pg_class AS c WHERE c.oid = relation
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
-	IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
-
-/*
  * Whether a table has rows, or may have some that the caller can't see.  It may have come after check_code() had
  * looked: so it is looked at here.
  */

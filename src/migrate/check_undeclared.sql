@@ -376,21 +376,6 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.is_somebody(text, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: whether a word is one for who did something';
 
-/* A type without its domain: of a domain its base, of an array of a domain the array of that. */
-CREATE FUNCTION snowflake_migrate_internal.without_domain(type oid) RETURNS oid
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT coalesce(nullif(b.typarray, 0), y.oid)
-	FROM pg_type AS t
-		JOIN pg_type AS y ON y.oid = CASE t.typtype
-			WHEN 'd' THEN (snowflake_migrate_internal.base_type(t.oid, -1)).base ELSE t.oid END
-		LEFT JOIN pg_type AS e ON e.oid = y.typelem AND y.typcategory = 'A' AND e.typtype = 'd'
-		LEFT JOIN pg_type AS b ON b.oid = (snowflake_migrate_internal.base_type(e.oid, -1)).base
-	WHERE t.oid = type
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.without_domain(oid)
-	IS 'for snowflake_migrate.merge()''s own use: a type without its domain';
-
 /*
  * The columns that refer to nothing yet, of types that can; form is their type's.  is_somebody: its word is one for
  * somebody, or an array's for several.  kind_column: the column beside it that says of which table the ids are.

@@ -7,51 +7,6 @@
  */
 
 /*
- * What column n of an index is about, as an expression over its table's columns, compared as the index does.
- */
-CREATE FUNCTION snowflake_migrate_internal.index_expression(index_ oid, n int) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan
-AS $$
-BEGIN
-	RETURN (
-		SELECT '(' || pg_get_indexdef(index_, n, true)
-				/* Which the text leaves out. */
-				|| coalesce((SELECT format(' COLLATE %I.%I', s.nspname, l.collname)
-							 FROM pg_collation AS l JOIN pg_namespace AS s ON s.oid = l.collnamespace
-							 WHERE l.oid = i.indcollation[n - 1] AND l.oid IS DISTINCT FROM (
-								SELECT a.attcollation FROM pg_attribute AS a
-								WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])), '')
-				|| ')'
-		FROM pg_index AS i
-		WHERE i.indexrelid = index_);
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.index_expression(oid, int)
-	IS 'for snowflake_migrate.merge()''s own use: what a column of an index is about';
-
-/* A column alone, as index_expression() writes it. */
-CREATE FUNCTION snowflake_migrate_internal.column_expression(column_ name) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT '(' || quote_ident(column_) || ')'
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.column_expression(name)
-	IS 'for snowflake_migrate.merge()''s own use: what an index of a column is about';
-
-/* Of which rows an index is: one that a partition has for itself, of those that get there.  NULL: of all. */
-CREATE FUNCTION snowflake_migrate_internal.index_predicate(index_ oid, relation regclass) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT nullif(concat_ws(' AND ', '(' || pg_get_expr(i.indpred, i.indrelid) || ')',
-		CASE WHEN i.indrelid <> relation
-			THEN '(' || coalesce(pg_get_partition_constraintdef(i.indrelid), 'true') || ')' END), '')
-	FROM pg_index AS i WHERE i.indexrelid = index_
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.index_predicate(oid, regclass)
-	IS 'for snowflake_migrate.merge()''s own use: of which rows an index is';
-
-/*
  * A unique index, or what is matched like one: the text of its expressions, how they are compared, and which rows are
  * in it.
  */

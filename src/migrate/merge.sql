@@ -998,12 +998,6 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.read_map(bigint, int) IS 'for the view snowflake_migrate.map: one map';
 
-/* As the report and the records have it, whatever the caller's search path. */
-CREATE FUNCTION snowflake_migrate_internal.table_name(relation regclass) RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
-AS $$ SELECT relation::text $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.table_name(regclass) IS 'for views: the name of a table with its schema';
-
 CREATE VIEW snowflake_migrate.map AS
 SELECT t.run, r.sources[m.source] AS source, snowflake_migrate_internal.table_name(t.relation) AS relation,
 	m.action, m.old_key, m.new_key

@@ -662,41 +662,6 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.table_keys(name[])
 	IS 'for snowflake_migrate.merge()''s own use: the keys of the tables of targets';
 
-/* Whether a column gets numbers by default: by an identity, a sequence, or snowflake_nextval(). */
-CREATE FUNCTION snowflake_migrate_internal.makes_numbers(relation regclass, attnum int2) RETURNS boolean
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT a.attidentity <> '' OR snowflake_migrate_internal.has_snowflake_default(relation, a.attnum) OR EXISTS (
-		SELECT FROM pg_attrdef AS d
-			JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
-			JOIN pg_sequence AS q ON u.refclassid = 'pg_class'::regclass AND q.seqrelid = u.refobjid
-		WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum)
-	FROM pg_attribute AS a
-	WHERE a.attrelid = relation AND a.attnum = makes_numbers.attnum
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.makes_numbers(regclass, int2)
-	IS 'for snowflake_migrate.merge()''s own use: whether a column''s default makes numbers';
-
-/* What a domain is over, however many domains lie between; another type is its own base. */
-CREATE FUNCTION snowflake_migrate_internal.base_type(type oid, typmod int, OUT base oid, OUT base_typmod int)
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	under record;
-BEGIN
-	base := type;
-	base_typmod := typmod;
-	LOOP
-		SELECT y.typbasetype, y.typtypmod INTO under FROM pg_type AS y WHERE y.oid = base AND y.typtype = 'd';
-		EXIT WHEN NOT FOUND;
-		base := under.typbasetype;
-		base_typmod := under.typtypmod;
-	END LOOP;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.base_type(oid, int)
-	IS 'for snowflake_migrate.merge()''s own use: what a domain is over';
-
 /*
  * The column of each table that may be renumbered: the key, where it is one integer column, or else the integer
  * column that gets numbers by default, of the key if there is one.  A reference is none, as it follows what it refers

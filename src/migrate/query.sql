@@ -121,63 +121,6 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.portable(text)
 	IS 'a statement, whatever standard_conforming_strings is';
 
-/* A relation as it is read: without the children that are tables of their own. */
-CREATE FUNCTION snowflake_migrate_internal.only(relation regclass) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	RETURN (
-		SELECT CASE WHEN c.relkind = 'r' THEN 'ONLY ' ELSE '' END || relation::text
-		FROM pg_class AS c
-		WHERE c.oid = relation);
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.only(regclass)
-	IS 'for snowflake_migrate.merge()''s own use: a table as it is read';
-
-/* A table and its partitions.  Few, so that the catalogs are read by their indexes for each. */
-CREATE FUNCTION snowflake_migrate_internal.with_partitions(relation regclass) RETURNS SETOF oid
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	RETURN NEXT relation;
-	RETURN QUERY SELECT p.relid::oid FROM pg_partition_tree(relation) AS p WHERE p.relid <> relation;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.with_partitions(regclass)
-	IS 'for snowflake_migrate.merge()''s own use: a table and its partitions';
-
-/* The index of a table that has a name. */
-CREATE FUNCTION snowflake_migrate_internal.find_index(relation regclass, name name) RETURNS regclass
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT i.indexrelid
-	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
-	WHERE i.indrelid = relation AND c.relname = find_index.name
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.find_index(regclass, name)
-	IS 'for snowflake_migrate.merge()''s own use: an index of a table';
-
-/*
- * The foreign keys that lead to a table, or to a partition: found by what they depend on, as pg_constraint would be
- * read as a whole.
- */
-CREATE FUNCTION snowflake_migrate_internal.foreign_keys_to(relation oid) RETURNS SETOF pg_catalog.pg_constraint
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE ROWS 2 SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	RETURN QUERY SELECT f.*
-		FROM pg_constraint AS f
-		WHERE f.oid = ANY (ARRAY(
-				SELECT d.objid FROM pg_depend AS d
-				WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = relation
-					AND d.classid = 'pg_constraint'::regclass))
-			AND f.contype = 'f' AND f.confrelid = relation;
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to(oid)
-	IS 'for snowflake_migrate.merge()''s own use: the foreign keys that lead to a table';
-
 /*
  * The unique and exclusion constraints of a table and its partitions that are deferrable: that two rows clash in one is
  * found by a trigger at the end of a transaction, and not where triggers do not fire.
