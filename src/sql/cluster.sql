@@ -127,7 +127,7 @@ BEGIN
 			 * before this function's own statement, with which the context of the other ones begins.
 			 */
 			IF code = '57014' AND coalesce(pg_catalog."substring"(context, '^(.*)pg_temp[.]snowflake_remote_'), '')
-					!~ 'FROM (pg_catalog[.]pg_extension|snowflake_internal[.]server)\M|START TRANSACTION|SET \w+ = '
+					!~ 'FROM (pg_catalog[.]pg_extension|snowflake_internal[.]server)|START TRANSACTION|SET [a-z_]+ = '
 			THEN
 				RAISE;
 			END IF;
