@@ -389,35 +389,47 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
+	plan record;
 	names jsonb;
 	fk record;
 	gone text;
 	followed bigint := 0;
 BEGIN
+	SELECT t.relation, t.kind, s.relation AS source_relation INTO STRICT plan
+		FROM snowflake_migrate_internal.plan_tables AS t
+			JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+		WHERE t.run = run_ AND t.no = no_ AND s.source = source_;
 	FOR fk IN
+		/* OFFSET: each by its key, as nobody has made statistics of the plan. */
 		SELECT c.conname, p.relation AS parent, snowflake_migrate_internal.relation(run_, 'map_' || p.no) AS parent_map,
 			snowflake_migrate_internal.only(ps.relation) AS parent_source, p.key, k.parent_columns, q.origin,
-			snowflake_migrate_internal.source_values(t.relation, s.relation, k.columns) AS given,
+			snowflake_migrate_internal.source_values(plan.relation, plan.source_relation, k.columns) AS given,
 			snowflake_migrate_internal.source_values(p.relation, ps.relation, k.parent_columns) AS referenced,
 			snowflake_migrate_internal.source_values(p.relation, ps.relation, p.key) AS key_values
-		FROM snowflake_migrate_internal.plan_tables AS t
-			JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = no_ AND s.source = source_
-			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+		FROM snowflake_migrate_internal.with_partitions(plan.relation) AS o (oid)
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
-			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.kind <> 'none'
-				AND p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
-			JOIN snowflake_migrate_internal.plan_sources AS ps ON ps.run = run_ AND ps.no = p.no AND ps.source = source_
 			CROSS JOIN LATERAL (
 				SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n)
 				FROM unnest(c.conkey, c.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
 					JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.attnum
 					JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum
 			) AS k (columns, parent_columns)
-			CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(run_, t.no, source_, t.kind <> 'none', false) AS q
-		WHERE t.run = run_ AND t.no = no_
+			CROSS JOIN LATERAL (
+				SELECT p.* FROM snowflake_migrate_internal.plan_tables AS p
+				WHERE p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)
+				OFFSET 0
+			) AS p
+			CROSS JOIN LATERAL (
+				SELECT s.* FROM snowflake_migrate_internal.plan_sources AS s
+				WHERE s.run = run_ AND s.no = p.no AND s.source = source_
+				OFFSET 0
+			) AS ps
+			CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(
+				run_, no_, source_, plan.kind <> 'none', false) AS q
+		WHERE p.run = run_ AND p.kind <> 'none'
 			/* Else the id among them is a reference. */
 			AND NOT (p.kind = 'id' AND p.key <@ k.parent_columns)
-			AND snowflake_migrate_internal.has_columns(s.relation, k.columns)
+			AND snowflake_migrate_internal.has_columns(plan.source_relation, k.columns)
 			AND snowflake_migrate_internal.has_columns(ps.relation, k.parent_columns)
 	LOOP
 		CONTINUE WHEN NOT snowflake_migrate_internal.has_action(fk.parent_map, source_, action);
