@@ -41,6 +41,19 @@ ALTER TABLE f.mails ALTER id DROP DEFAULT;
 SELECT * FROM report() WHERE severity = 'error';
 DROP TABLE f.mails, f.heroes, f.accounts, f1.mails, f1.heroes, f1.accounts, f2.mails, f2.heroes, f2.accounts;
 
+-- nor can it be told where the source lacks a column of the foreign key
+CREATE TABLE f.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), login text, realm int NOT NULL DEFAULT 0, seen int, UNIQUE (login, realm));
+CREATE TABLE f.mails (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), login text, realm int NOT NULL DEFAULT 0, FOREIGN KEY (login, realm) REFERENCES f.heroes (login, realm));
+CREATE TABLE f1.heroes AS SELECT 1 AS id, 'ann'::text AS login, 0 AS seen;
+CREATE TABLE f1.mails AS SELECT 1 AS id, 'ann'::text AS login;
+INSERT INTO f.heroes VALUES (1, 'ann', 0, 9);
+SELECT snowflake_migrate.declare_table('f.heroes', 'copy', "only" => 'seen > 0'), snowflake_migrate.declare_no_reference('f.heroes', 'seen') \g /dev/null
+SELECT * FROM report() WHERE severity = 'error';
+UPDATE f1.heroes SET seen = 1, login = 'bo';
+UPDATE f1.mails SET login = 'bo';
+SELECT * FROM report() WHERE severity = 'error';
+DROP TABLE f.mails, f.heroes, f1.mails, f1.heroes;
+
 -- keys of an enum of each schema's own
 CREATE TYPE f.kind AS ENUM ('a', 'b', 'c');
 CREATE TYPE f1.kind AS ENUM ('a', 'b', 'c');
@@ -101,6 +114,23 @@ SELECT snowflake_migrate.declare_policy('f.by_text', 'by_text_pkey', 'skip'), sn
 	snowflake_migrate.declare_policy('f.ranks', 'ranks_pkey', 'skip') \g /dev/null
 SELECT * FROM report();
 DROP TABLE f.by_text, f.by_two, f.by_uuid, f.ranks, f.heroes, f1.by_text, f1.by_two, f1.by_uuid, f1.ranks, f1.heroes;
+
+-- rows that match one that is skipped, or that gives way to one with another natural key
+CREATE TABLE f.things (handle text PRIMARY KEY, code text UNIQUE);
+CREATE TABLE f1.things (LIKE f.things);
+CREATE TABLE f2.things (LIKE f.things);
+INSERT INTO f.things VALUES ('h', 'target');
+INSERT INTO f1.things VALUES ('h', 'x');
+INSERT INTO f2.things VALUES ('q', 'x');
+SELECT snowflake_migrate.declare_table('f.things', 'match', '{code}', '{differences}'), snowflake_migrate.declare_policy('f.things', 'things_pkey', 'skip') \g /dev/null
+SELECT * FROM report() WHERE severity = 'error';
+UPDATE f.things SET code = 'x';
+UPDATE f2.things SET handle = 'h', code = 'y';
+SELECT snowflake_migrate.declare_policy('f.things', 'things_pkey', 'keep_source') \g /dev/null
+SELECT * FROM report() WHERE severity = 'error';
+UPDATE f2.things SET code = 'x';
+SELECT * FROM report() WHERE severity = 'error';
+DROP TABLE f.things, f1.things, f2.things;
 
 -- a row that takes the place of one without a rank is no newer one
 CREATE TABLE f.ranks (name text PRIMARY KEY, place int UNIQUE, rating int);

@@ -405,7 +405,9 @@ BEGIN
 			snowflake_migrate_internal.only(ps.relation) AS parent_source, p.key, k.parent_columns, q.origin,
 			snowflake_migrate_internal.source_values(plan.relation, plan.source_relation, k.columns) AS given,
 			snowflake_migrate_internal.source_values(p.relation, ps.relation, k.parent_columns) AS referenced,
-			snowflake_migrate_internal.source_values(p.relation, ps.relation, p.key) AS key_values
+			snowflake_migrate_internal.source_values(p.relation, ps.relation, p.key) AS key_values,
+			snowflake_migrate_internal.has_columns(plan.source_relation, k.columns)
+				AND snowflake_migrate_internal.has_columns(ps.relation, k.parent_columns) AS has_all
 		FROM snowflake_migrate_internal.with_partitions(plan.relation) AS o (oid)
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
 			CROSS JOIN LATERAL (
@@ -429,10 +431,17 @@ BEGIN
 		WHERE p.run = run_ AND p.kind <> 'none'
 			/* Else the id among them is a reference. */
 			AND NOT (p.kind = 'id' AND p.key <@ k.parent_columns)
-			AND snowflake_migrate_internal.has_columns(plan.source_relation, k.columns)
-			AND snowflake_migrate_internal.has_columns(ps.relation, k.parent_columns)
 	LOOP
 		CONTINUE WHEN NOT snowflake_migrate_internal.has_action(fk.parent_map, source_, action);
+		IF NOT fk.has_all THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.sources[source_], plan.relation::text,
+					fk.conname::text,
+					format('rows of %s are skipped or stay behind, and the source lacks columns by which others refer to '
+						   'them', fk.parent),
+					advice => 'Give views that have these columns in the place of the source''s tables.')
+				FROM snowflake_migrate.runs AS r WHERE r.run = run_;
+			CONTINUE;
+		END IF;
 		names := coalesce(names, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 			'source', source_,
 			'source_name', (SELECT r.sources[source_] FROM snowflake_migrate.runs AS r WHERE r.run = run_)));

@@ -1011,6 +1011,51 @@ COMMENT ON FUNCTION snowflake_migrate_internal.find_changed_references(bigint, i
 	IS 'for snowflake_migrate.merge()''s own use: finds references to rows that change';
 
 /*
+ * Rows of a table of mode match that are the same as others by their natural key, which in the end are not there: these
+ * are skipped, or a row with another natural key takes their place.
+ */
+CREATE FUNCTION snowflake_migrate_internal.find_unmatched(run_ bigint, no_ int) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_nestloop = off
+AS $$
+DECLARE
+	names CONSTANT jsonb := snowflake_migrate_internal.names(run_, no_) || (
+		SELECT jsonb_build_object(
+			'become', snowflake_migrate_internal.all_rows(run_, no_),
+			/* Records need no operator by its name. */
+			'same', format('ROW (%s)::record OPERATOR(pg_catalog.=) ROW (%s)::record',
+				snowflake_migrate_internal.key_list('t.@', p.natural_key),
+				snowflake_migrate_internal.key_list('w.@', p.natural_key)))
+		FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.no = no_);
+	found bigint;
+	example text;
+BEGIN
+	EXECUTE snowflake_migrate_internal.fill($query$
+		WITH b AS MATERIALIZED (
+			SELECT * FROM ({become}) AS b WHERE b."merge action" IN ('c', 'm', 'r')
+		)
+		SELECT count(*), min({w."merge o#"::text})
+		FROM b AS w
+		WHERE w."merge action" = 'm'
+			AND NOT EXISTS (
+				SELECT FROM b AS t
+				WHERE t."merge action" IN ('c', 'r') AND ({t."merge n#"}) = ({w."merge n#"}) AND {same})
+			AND NOT EXISTS (
+				SELECT FROM {target} AS t
+				WHERE ({t.@}) = ({w."merge n#"}) AND {same} AND NOT EXISTS (
+					SELECT FROM {map} AS m WHERE m.action = 'r' AND ({m.n#}) = ({t.@})))
+	$query$, names) INTO found, example;
+	IF found > 0 THEN
+		PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, names ->> 'table', NULL,
+			'rows are the same as others by the natural key, which are skipped or give way to rows with another one',
+			found, example, 'Choose another policy for the other constraints, or change these rows in the source.');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.find_unmatched(bigint, int)
+	IS 'for snowflake_migrate.merge()''s own use: finds rows that match what is not there in the end';
+
+/*
  * What is left to do for one table when it is known which of its rows clash, and what is reported of it.  to_come: its
  * rows_to_come(), or null where no source has rows of it.
  */
@@ -1041,6 +1086,9 @@ BEGIN
 		PERFORM snowflake_migrate_internal.find_violations(run_, no_, to_come);
 		PERFORM snowflake_migrate_internal.find_lost_references(run_, no_);
 		PERFORM snowflake_migrate_internal.find_changed_references(run_, no_, to_come);
+		PERFORM snowflake_migrate_internal.find_unmatched(run_, no_)
+			WHERE plan.mode = 'match' AND EXISTS (
+				SELECT FROM snowflake_migrate.declared_policies AS p WHERE p.relation = plan.relation);
 	END IF;
 	PERFORM snowflake_migrate_internal.report_policies(run_, no_);
 
