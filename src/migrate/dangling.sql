@@ -436,8 +436,8 @@ BEGIN
 		IF NOT fk.has_all THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', r.sources[source_], plan.relation::text,
 					fk.conname::text,
-					format('rows of %s are skipped or stay behind, and the source lacks columns by which others refer to '
-						   'them', fk.parent),
+					format('rows of %s are skipped or stay behind, and the source lacks columns by which others '
+						   'refer to them', fk.parent),
 					advice => 'Give views that have these columns in the place of the source''s tables.')
 				FROM snowflake_migrate.runs AS r WHERE r.run = run_;
 			CONTINUE;
