@@ -332,7 +332,13 @@ DECLARE
 		/* Who gets another value is ranked among all; whose place is taken, is known by the target's row. */
 		|| CASE WHEN names -> 'ranks_target' = 'true' AND names ->> 'policy' <> 'keep_first'
 			THEN '{"may_meet": "false", "may_clash": "true"}'
-			ELSE '{"may_meet": "w.source > 0", "may_clash": "w.source > 0"}' END::jsonb);
+			ELSE '{"may_meet": "w.source > 0", "may_clash": "w.source > 0"}' END::jsonb
+		/* A row that takes the place of one of the target's, and has the same value, was there first. */
+		|| CASE WHEN names ->> 'policy' = 'keep_target'
+			THEN jsonb_build_object('may_clash', snowflake_migrate_internal.fill($query$
+				w.source > 0 AND NOT (w.action = 'r' AND EXISTS (
+					SELECT FROM {taken} AS t WHERE ({t.t#}) = ({w.n#}) AND {same}))
+			$query$, names)) ELSE '{}' END);
 BEGIN
 	/* Until the function ends, as it has a setting of its own. */
 	IF snowflake_migrate_internal.is_read_whole(names) THEN
