@@ -48,6 +48,10 @@ CREATE TABLE f1.heroes AS SELECT * FROM (VALUES (1, 'ann', 0), (2, 'bo', 1)) AS 
 CREATE TABLE f1.mails AS SELECT id, login FROM f1.heroes;
 SELECT snowflake_migrate.declare_table('f.heroes', 'copy', "only" => 'seen > 0'), snowflake_migrate.declare_no_reference('f.heroes', 'seen') \g /dev/null
 SELECT * FROM report();
+CALL snowflake_migrate.merge('{f1}', 'f', '{335}') \gset
+SELECT login FROM f.mails;
+SELECT * FROM snowflake_migrate.verify(:run);
+CALL snowflake_migrate.rollback(:run);
 DROP TABLE f.mails, f.heroes, f1.mails, f1.heroes;
 
 -- nor can it be told where the source lacks a column of the foreign key

@@ -60,6 +60,39 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to(oid)
 	IS 'for snowflake_migrate.merge()''s own use: the foreign keys that lead to a table';
 
+/*
+ * A value of a column with a collation, to be compared with one that has another: by that, as PostgreSQL compares the
+ * columns of a foreign key by the collation of what they refer to.
+ */
+CREATE FUNCTION snowflake_migrate_internal.collated(value text, own_collation oid, other_collation oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT value || CASE WHEN own_collation <> other_collation
+		THEN ' COLLATE ' || other_collation::regcollation ELSE '' END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.collated(text, oid, oid)
+	IS 'for snowflake_migrate.merge()''s own use: a value to be compared by another collation';
+
+/* The columns of a foreign key, and those that they refer to, with the collations of both. */
+CREATE FUNCTION snowflake_migrate_internal.foreign_key_columns(
+	foreign_key oid,
+	OUT columns name[],
+	OUT parent_columns name[],
+	OUT collations oid[],
+	OUT parent_collations oid[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n),
+		array_agg(a.attcollation ORDER BY k.n), array_agg(b.attcollation ORDER BY k.n)
+	FROM pg_constraint AS f
+		CROSS JOIN LATERAL unnest(f.conkey, f.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
+		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+	WHERE f.oid = foreign_key
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_columns(oid)
+	IS 'for snowflake_migrate.merge()''s own use: the columns of a foreign key, and what they refer to';
+
 /* As the report and the records have it, whatever the caller's search path. */
 CREATE FUNCTION snowflake_migrate_internal.table_name(relation regclass) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off

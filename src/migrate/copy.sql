@@ -38,10 +38,8 @@ BEGIN
 				SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY c.n) AS columns,
 					string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY c.n) AS given,
 					string_agg(snowflake_migrate_internal.compared(
-						c.operator, format('p.%I', b.attname), format('t.%I', a.attname)
-							/* As PostgreSQL does where the columns have two. */
-							|| CASE WHEN a.attcollation <> b.attcollation
-								THEN ' COLLATE ' || b.attcollation::regcollation ELSE '' END),
+						c.operator, format('p.%I', b.attname), snowflake_migrate_internal.collated(
+							format('t.%I', a.attname), a.attcollation, b.attcollation)),
 						' AND ' ORDER BY c.n) AS same
 				FROM unnest(f.conkey, f.confkey, f.conpfeqop)
 						WITH ORDINALITY AS c (attnum, parent_attnum, operator, n)

@@ -403,7 +403,8 @@ BEGIN
 		/* OFFSET: each by its key, as nobody has made statistics of the plan. */
 		SELECT c.conname, p.relation AS parent, snowflake_migrate_internal.relation(run_, 'map_' || p.no) AS parent_map,
 			snowflake_migrate_internal.only(ps.relation) AS parent_source, p.key, k.parent_columns, q.origin,
-			(SELECT string_agg(v.value || k.collations[v.n], ', ' ORDER BY v.n)
+			(SELECT string_agg(snowflake_migrate_internal.collated(
+				v.value, k.collations[v.n], k.parent_collations[v.n]), ', ' ORDER BY v.n)
 			 FROM snowflake_migrate_internal.key_values(plan.relation, plan.source_relation, k.columns) AS v) AS given,
 			snowflake_migrate_internal.source_values(p.relation, ps.relation, k.parent_columns) AS referenced,
 			snowflake_migrate_internal.source_values(p.relation, ps.relation, p.key) AS key_values,
@@ -411,15 +412,7 @@ BEGIN
 				AND snowflake_migrate_internal.has_columns(ps.relation, k.parent_columns) AS has_all
 		FROM snowflake_migrate_internal.with_partitions(plan.relation) AS o (oid)
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
-			CROSS JOIN LATERAL (
-				SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n),
-					/* As PostgreSQL does where the columns have two. */
-					array_agg(CASE WHEN a.attcollation <> b.attcollation
-						THEN ' COLLATE ' || b.attcollation::regcollation ELSE '' END ORDER BY k.n)
-				FROM unnest(c.conkey, c.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
-					JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.attnum
-					JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent_attnum
-			) AS k (columns, parent_columns, collations)
+			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_key_columns(c.oid) AS k
 			CROSS JOIN LATERAL (
 				SELECT p.* FROM snowflake_migrate_internal.plan_tables AS p
 				WHERE p.relation = coalesce(pg_partition_root(c.confrelid), c.confrelid)

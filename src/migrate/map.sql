@@ -974,30 +974,24 @@ DECLARE
 	example text;
 BEGIN
 	FOR fk IN
-		SELECT f.conname, k.*,
-			CASE WHEN snowflake_migrate_internal.can_read(f.conrelid)
-				THEN snowflake_migrate_internal.only(f.conrelid) END AS child
+		SELECT f.conname, k.parent_columns, snowflake_migrate_internal.foreign_key_names(f.oid) AS names,
+			snowflake_migrate_internal.can_read(f.conrelid) AS can_read
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(t.relation) AS f ON f.conparentid = 0
-			CROSS JOIN LATERAL (
-				SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n)
-				FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
-					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
-			) AS k (columns, parent_columns)
-		WHERE t.run = run_ AND t.no = no_ AND t.kind = 'id' AND t.key <@ k.parent_columns AND cardinality(k.columns) > 1
+			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_key_columns(f.oid) AS k
+		WHERE t.run = run_ AND t.no = no_ AND t.kind = 'id' AND t.key <@ k.parent_columns
+			AND cardinality(k.parent_columns) > 1
 	LOOP
 		EXECUTE snowflake_migrate_internal.fill($query$
-			SELECT count(*), min({t.@::text})
-			FROM ({to_come}) AS w JOIN {target} AS t ON ({t.@}) = ({w."merge n#"})
+			SELECT count(*), min({p.@::text})
+			FROM ({to_come}) AS w JOIN {target} AS p ON ({p.@}) = ({w."merge n#"})
 			WHERE w."merge action" = 'r' AND ({parent_columns}) IS DISTINCT FROM ({given}){and_referred}
-		$query$, snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
+		$query$, fk.names || snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 			'to_come', to_come,
-			'parent_columns', snowflake_migrate_internal.key_list('t.@', fk.parent_columns),
+			'parent_columns', snowflake_migrate_internal.key_list('p.@', fk.parent_columns),
 			'given', snowflake_migrate_internal.key_list('w.@', fk.parent_columns),
-			'and_referred', coalesce(format(' AND EXISTS (SELECT FROM %s AS c WHERE (%s) = (%s))', fk.child,
-				snowflake_migrate_internal.key_list('c.@', fk.columns),
-				snowflake_migrate_internal.key_list('t.@', fk.parent_columns)), ''))) INTO found, example;
+			'and_referred', CASE WHEN fk.can_read THEN snowflake_migrate_internal.fill(
+				' AND EXISTS (SELECT FROM {child} AS t WHERE {same})', fk.names) ELSE '' END)) INTO found, example;
 		IF found > 0 THEN
 			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, fk.conname,
 					'rows take the place of others to which this foreign key refers by other values', found, example,

@@ -122,18 +122,18 @@ AS $$
 			FROM pg_attribute AS b WHERE b.attrelid = f.confrelid AND b.attnum = ANY (f.confkey)) AS i
 		CROSS JOIN LATERAL (
 			SELECT string_agg(snowflake_migrate_internal.compared(
-					k.operator, format('p.%I', b.attname), format('x.%I', a.attname)), ' AND '
-					ORDER BY k.n) AS of_parent,
+					k.operator, format('p.%I', b.attname), c.value), ' AND ' ORDER BY k.n) AS of_parent,
 				string_agg(snowflake_migrate_internal.compared(
-					k.operator, 'm.n' || array_position(t.key, b.attname), format('x.%I', a.attname)), ' AND '
-					ORDER BY k.n) AS of_entry,
+					k.operator, 'm.n' || array_position(t.key, b.attname), c.value), ' AND ' ORDER BY k.n) AS of_entry,
 				string_agg(snowflake_migrate_internal.compared(
 					k.parent_operator, format('p.%I', b.attname), format('b.%I', b.attname)), ' AND '
 					ORDER BY k.n) AS stays
 			FROM unnest(f.conkey, f.confkey, f.conpfeqop, f.conppeqop)
 					WITH ORDINALITY AS k (attnum, parent_attnum, operator, parent_operator, n)
 				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
-				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum) AS v
+				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
+				CROSS JOIN LATERAL snowflake_migrate_internal.collated(
+					format('x.%I', a.attname), a.attcollation, b.attcollation) AS c (value)) AS v
 		CROSS JOIN LATERAL (
 			SELECT snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object(
 				'of_map', coalesce(of_map, snowflake_migrate_internal.left_of_map(run_, t.no))) AS names) AS n
@@ -274,7 +274,8 @@ AS $$
 		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
 		JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(o.oid) AS f ON f.conparentid = 0
 		CROSS JOIN LATERAL (
-			SELECT string_agg(format('x.%I', a.attname), ', ' ORDER BY c.n) AS child_values,
+			SELECT string_agg(snowflake_migrate_internal.collated(
+					format('x.%I', a.attname), a.attcollation, b.attcollation), ', ' ORDER BY c.n) AS child_values,
 				string_agg(format('p.%I', b.attname), ', ' ORDER BY c.n) AS parent_values
 			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS c (attnum, parent_attnum, n)
 				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
