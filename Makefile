@@ -25,13 +25,14 @@ MODULES = snowflake_migrate snowflake_postgresql $(if $(HAVE_ZOOKEEPER),snowflak
 
 # The extensions' SQL, one file for each subject.
 SQL_PARTS = $(addprefix src/sql/,layout.sql generate.sql carried.sql decode.sql text_form.sql mask.sql stat.sql registry.sql cluster.sql owners_code.sql audit.sql)
-MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql catalog.sql declare.sql overload.sql expressions.sql adopt.sql adopt_blockers.sql \
-	adopt_plan.sql adopt_plan_blockers.sql adopt_swap.sql \
-	plan.sql owner.sql query.sql rows.sql \
-	numbering.sql clash.sql combine.sql dangling.sql map.sql nodes.sql backfill.sql \
+# Below each other as they build on each other: what every merge is made of; keys that go over to snowflake; the plan and
+# the maps; the check; what is done with the maps; and what a user calls.
+MIGRATE_PARTS = $(addprefix src/migrate/,snowflake.sql catalog.sql query.sql tables.sql declare.sql overload.sql expressions.sql owner.sql session.sql \
+	adopt.sql adopt_blockers.sql adopt_plan.sql adopt_plan_blockers.sql adopt_swap.sql backfill.sql \
+	plan.sql rows.sql nodes.sql numbering.sql clash.sql combine.sql dangling.sql map.sql map_report.sql sequences.sql \
 	check.sql check_rights.sql check_tables.sql check_code.sql check_columns.sql check_keys.sql check_references.sql check_values.sql \
-	check_undeclared.sql check_clashes.sql report_html.sql \
-	check_effects.sql suggest.sql indexes.sql copy.sql jobs.sql in_use.sql merge.sql verify.sql rollback.sql rights.sql)
+	words.sql check_undeclared.sql check_documents.sql check_clashes.sql check_effects.sql \
+	indexes.sql copy.sql jobs.sql in_use.sql merge.sql verify.sql rollback.sql suggest.sql report_html.sql rights.sql)
 DATA_built = snowflake--$(EXTVERSION).sql snowflake_migrate--$(EXTVERSION).sql
 DATA = $(wildcard src/sql/snowflake--*--*.sql src/migrate/snowflake_migrate--*--*.sql)
 

@@ -377,6 +377,21 @@ $$;
 COMMENT ON PROCEDURE snowflake_migrate.adopt_fill(regclass, name[], interval, int)
 	IS 'fills the columns that adopt_plan() adds';
 
+/*
+ * The swap's commands, in order of their ranks:
+ *
+ *	10	drops what stands in the way and is created again
+ *	20	drops foreign keys that lead to the former columns, or from them
+ *	30	takes sequences that stay from the former columns
+ *	40	drops the triggers that keep the shadows equal
+ *	50	drops the former columns
+ *	60	gives the shadows their names
+ *	70	gives indexes and constraints over the shadows their names; 75: what belongs to these
+ *	80	what belongs to a column, and a partition's own identity; 81: the table's default, which comes after it
+ *	85	gives the sequences that stay to the new columns; 86: drops the others
+ *	90	creates what 10 has dropped
+ */
+
 /* What creates what the swap drops again: triggers, policies, entries of publications, statistics. */
 CREATE FUNCTION snowflake_migrate_internal.adopt_recreate_commands(
 	tables regclass[],
@@ -609,7 +624,7 @@ BEGIN
 		ORDER BY s.rank, s.relation::oid, s.part);
 	IF steps <> '{}' THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = 'the new columns are not ready to take the places of the former ones',
+			MESSAGE = 'new columns are not ready to replace the former ones',
 			DETAIL = format('Of the plan, %s steps are left. The first: %s', cardinality(steps), steps[1]),
 			HINT = 'Ask snowflake_migrate.adopt_plan() again, and execute what it returns.';
 	END IF;

@@ -113,7 +113,7 @@ BEGIN
 			HINT = 'Give them a later time, or choose a layout with an earlier epoch.';
 	ELSIF found.latest > now() THEN
 		RAISE EXCEPTION USING ERRCODE = 'datetime_field_overflow',
-			MESSAGE = format('rows of table %s are later than now', relation),
+			MESSAGE = format('times of table %s are in the future', relation),
 			DETAIL = format('The latest is of %s.', found.latest),
 			HINT = 'Ids that are made for times to come would come before those of rows that are made then.';
 	END IF;

@@ -211,6 +211,21 @@ COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
 
 /*
+ * What follows an expression that is to have a collation; nothing for null, and for a type that has none (0).  To be
+ * inlined.
+ */
+CREATE FUNCTION snowflake_migrate_internal.collate_clause(collation_ oid) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+AS $$
+	SELECT coalesce((SELECT pg_catalog.format(' COLLATE %I.%I', n.nspname, l.collname)
+					 FROM pg_catalog.pg_collation AS l
+						JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) l.collnamespace
+					 WHERE l.oid OPERATOR(pg_catalog.=) collation_), '')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.collate_clause(oid)
+	IS 'for snowflake_migrate.merge()''s own use: what gives an expression a collation';
+
+/*
  * What column n of an index is about, as an expression over its table's columns, compared as the index does.
  */
 CREATE FUNCTION snowflake_migrate_internal.index_expression(index_ oid, n int) RETURNS text
@@ -221,11 +236,9 @@ BEGIN
 	RETURN (
 		SELECT '(' || pg_get_indexdef(index_, n, true)
 				/* Which the text leaves out. */
-				|| coalesce((SELECT format(' COLLATE %I.%I', s.nspname, l.collname)
-							 FROM pg_collation AS l JOIN pg_namespace AS s ON s.oid = l.collnamespace
-							 WHERE l.oid = i.indcollation[n - 1] AND l.oid IS DISTINCT FROM (
-								SELECT a.attcollation FROM pg_attribute AS a
-								WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])), '')
+				|| snowflake_migrate_internal.collate_clause(nullif(i.indcollation[n - 1],
+					(SELECT a.attcollation FROM pg_attribute AS a
+					 WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[n - 1])))
 				|| ')'
 		FROM pg_index AS i
 		WHERE i.indexrelid = index_);

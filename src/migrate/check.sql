@@ -116,93 +116,6 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_publications()
 	IS 'for snowflake_migrate.merge()''s own use: an error where a publication has all tables';
 
-/* The tables of the target that a source has, too. */
-CREATE FUNCTION snowflake_migrate_internal.merged_tables(run_ bigint)
-RETURNS SETOF snowflake_migrate_internal.plan_tables
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT t.*
-	FROM snowflake_migrate_internal.plan_tables AS t
-	/* An array: as a join, of tables without statistics, it would read all sources again for each table. */
-	WHERE t.run = run_
-		AND t.no = ANY (ARRAY(SELECT s.no FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_))
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.merged_tables(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: the tables that rows are merged into';
-
-/* The tables of the sources, each with the table of the target that its rows are merged into. */
-CREATE FUNCTION snowflake_migrate_internal.source_tables(
-	run_ bigint,
-	OUT no int,
-	OUT source_no int,
-	OUT source name,
-	OUT relation regclass,
-	OUT source_relation regclass) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	SELECT t.no, s.source, r.sources[s.source], t.relation, s.relation
-	FROM snowflake_migrate.runs AS r
-		JOIN snowflake_migrate_internal.plan_sources AS s USING (run)
-		JOIN snowflake_migrate_internal.plan_tables AS t USING (run, no)
-	WHERE r.run = run_
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.source_tables(bigint)
-	IS 'for snowflake_migrate.merge()''s own use: the tables whose rows are merged';
-
-/*
- * What a relation reads: itself, its partitions, or those of a view, and of the views in it (relations); and the
- * functions that views call, but PostgreSQL's own (pg_proc).  with_children: those that inherit, as well.  left_out: a
- * view that is not looked into.
- */
-CREATE FUNCTION snowflake_migrate_internal.read_by(
-	relation regclass,
-	with_children boolean,
-	left_out oid DEFAULT 0,
-	OUT class regclass,
-	OUT oid oid) RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-	WITH RECURSIVE read (class, oid) AS (
-		SELECT 'pg_class'::regclass, relation::oid
-		UNION
-		SELECT n.class, n.oid
-		FROM read AS v
-			CROSS JOIN LATERAL (
-				SELECT CASE d.refclassid WHEN 'pg_operator'::regclass THEN 'pg_proc'::regclass ELSE d.refclassid END,
-					coalesce(o.oprcode, d.refobjid)
-				FROM (
-						SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r
-						WHERE v.class = 'pg_class'::regclass AND r.ev_class = v.oid AND v.oid <> left_out
-							AND r.ev_type = '1'
-						UNION ALL
-						/* The body of a function that is no text. */
-						SELECT v.class, v.oid WHERE v.class = 'pg_proc'::regclass
-					) AS c (class, oid)
-					JOIN pg_depend AS d ON d.classid = c.class AND d.objid = c.oid
-						AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass)
-					LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
-				UNION ALL
-				SELECT 'pg_class'::regclass, i.inhrelid
-				FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhparent AND (c.relkind = 'p' OR with_children)
-				WHERE v.class = 'pg_class'::regclass AND i.inhparent = v.oid
-			) AS n (class, oid)
-	)
-	SELECT r.class, r.oid FROM read AS r
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.read_by(regclass, boolean, oid)
-	IS 'for snowflake_migrate.merge()''s own use: what a relation reads';
-
-/* The foreign tables that a relation reads. */
-CREATE FUNCTION snowflake_migrate_internal.foreign_tables(relation regclass) RETURNS SETOF regclass
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT c.oid
-	FROM snowflake_migrate_internal.read_by(relation, false) AS r JOIN pg_class AS c USING (oid)
-	WHERE r.class = 'pg_class'::regclass AND c.relkind = 'f'
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.foreign_tables(regclass)
-	IS 'for snowflake_migrate.merge()''s own use: the foreign tables that a relation reads';
-
 /*
  * Whether a table has rows, or may have some that the caller can't see.  It may have come after check_code() had
  * looked: so it is looked at here.
@@ -235,19 +148,6 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.can_set(regclass, regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller may set a sequence';
-
-/*
- * An expression for what names the row s in a report: its key, or all of it (whole); a cast could be its table's
- * owner's.
- */
-CREATE FUNCTION snowflake_migrate_internal.row_text(key name[], whole text DEFAULT 's.*') RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT CASE cardinality(key) WHEN 0 THEN 'left(ROW (' || whole || ')::text, 100)'
-			ELSE snowflake_migrate_internal.key_text('s.@', key) END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[], text)
-	IS 'for snowflake_migrate.merge()''s own use: an expression for a row''s key';
 
 /*
  * Adds to the report that the caller lacks a privilege.  grant_on: on what, as GRANT names it.  purpose: what fails

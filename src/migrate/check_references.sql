@@ -447,3 +447,19 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_references(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds what is wrong with references';
+
+/* Enters into the report that a condition on the rows that come failed in a source. */
+CREATE FUNCTION snowflake_migrate_internal.report_failed_only(
+	run_ bigint,
+	source name,
+	relation text,
+	message text) RETURNS void
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT snowflake_migrate_internal.add_to_report(run_, 'error', source, relation, 'only',
+		'the condition on the rows that come cannot be evaluated: ' || message,
+		advice => 'Declare the table with snowflake_migrate.declare_table() again, '
+			'or give a view of the source that has what the condition needs.')
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.report_failed_only(bigint, name, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: a condition on rows that failed';

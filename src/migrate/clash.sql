@@ -2,8 +2,19 @@
  * What becomes of rows that clash: two that can't both be in the target, as a unique constraint or index says.
  *
  * resolve() looks at one constraint: find_clashes() puts the rows that clash into a temporary table, and the function
- * of the constraint's policy (policy_NAME) writes what becomes of them into the map, or into what changes.  To add a
- * policy, write its function, call it from resolve(), and let declare_policy() know it.
+ * of the constraint's policy writes what becomes of them into the map, or into what changes:
+ *
+ *     error, renumber          policy_error(); renumber has given new ids before (numbering.sql)
+ *     match, same_id           policy_match()
+ *     keep_target              policy_keep_target()
+ *     keep_source, keep_first  policy_keep_source()
+ *     skip                     policy_skip()
+ *     suffix                   policy_suffix()
+ *     next_free                policy_next_free()
+ *     rerank                   policy_rerank(), after the last pass (record_policies()), or place_ranks() at the end, where
+ *                              the target is in use
+ *
+ * To add a policy, write its function, call it from resolve(), and let declare_policy() know it.
  */
 
 /*

@@ -107,9 +107,7 @@ BEGIN
 				CROSS JOIN LATERAL (
 					SELECT g.aggregate, c.combine IS NOT NULL AND g.aggregate IS NULL AS is_expression,
 						format_type(a.atttypid, a.atttypmod) AS type,
-						coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
-								  FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-								  WHERE l.oid = a.attcollation), '') AS collation
+						snowflake_migrate_internal.collate_clause(a.attcollation) AS collation
 					FROM snowflake_migrate_internal.combining(
 						c.combine, quote_ident(c.name), a.atttypid, '"merge rank"') AS g (aggregate)
 				) AS x);

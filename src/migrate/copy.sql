@@ -6,52 +6,6 @@
  */
 
 /*
- * The names in queries that check a foreign key.  There, t is a row of the table child, with the columns of the key,
- * and given where none of them is null; p is a row of the table parent, and same where t refers to it.  A partition is
- * read through its table.
- *
- * Rows that are still to come are in no partition yet.  Of them, in_child and in_parent, over the columns alone, tell
- * which get there; given_to_come and same_to_come are for those that do.
- */
-CREATE FUNCTION snowflake_migrate_internal.foreign_key_names(foreign_key oid) RETURNS jsonb
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
-AS $$
-#variable_conflict use_column
-BEGIN
-	RETURN (
-		SELECT jsonb_build_object(
-			'child', snowflake_migrate_internal.only(r.child),
-			'parent', snowflake_migrate_internal.only(r.parent),
-			'columns', k.columns,
-			'given', k.given || snowflake_migrate_internal.in_part(f.conrelid, 't'),
-			'same', k.same || snowflake_migrate_internal.in_part(f.confrelid, 'p'),
-			'given_to_come', k.given,
-			'same_to_come', k.same,
-			'in_child', coalesce(pg_get_partition_constraintdef(f.conrelid), 'true'),
-			'in_parent', coalesce(pg_get_partition_constraintdef(f.confrelid), 'true'),
-			'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
-		FROM pg_constraint AS f
-			CROSS JOIN LATERAL (
-				SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
-					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
-			CROSS JOIN LATERAL (
-				SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY c.n) AS columns,
-					string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY c.n) AS given,
-					string_agg(snowflake_migrate_internal.compared(
-						c.operator, format('p.%I', b.attname), snowflake_migrate_internal.collated(
-							format('t.%I', a.attname), a.attcollation, b.attcollation)),
-						' AND ' ORDER BY c.n) AS same
-				FROM unnest(f.conkey, f.confkey, f.conpfeqop)
-						WITH ORDINALITY AS c (attnum, parent_attnum, operator, n)
-					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
-					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS k
-		WHERE f.oid = foreign_key);
-END
-$$;
-COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_names(oid)
-	IS 'for snowflake_migrate.merge()''s own use: the names in queries that check a foreign key';
-
-/*
  * The names in a query that checks the foreign keys of a table for some of its rows; rows is the name of a query in
  * WITH, with their columns and tableoid.  foreign_key_checks are further queries for WITH, which lock what the rows
  * refer to; missing is how much of it is not there, for each of the foreign keys in labels.  With null for the table,
@@ -339,7 +293,7 @@ BEGIN
 							 names ->> 'table'),
 			DETAIL = format('It has values of %s to %s, and %s ranks change.', beside.least, beside.greatest,
 							beside.rows),
-			HINT = 'Give the rows with the greatest values others.';
+			HINT = 'Assign smaller values to the rows with the greatest ones.';
 	END IF;
 	names := names || jsonb_build_object('aside', CASE WHEN beside.greatest + beside.rows::numeric <= last
 		THEN format('%s + r.place', coalesce(beside.greatest, 0)) ELSE format('%s - r.place', beside.least) END);
@@ -861,7 +815,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.copy_cycle(bigint, int, int)
 
 /*
  * One transaction of the copying: batches, or all tables of a cycle.  Tables that fit into one batch together share a
- * transaction, at most 50 of them, since each locks its table and indexes.  Returns false when there is nothing left.
+ * transaction, at most tables_at_once().  Returns false when there is nothing left.
  */
 CREATE FUNCTION snowflake_migrate_internal.step(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -886,7 +840,7 @@ DECLARE
 					ORDER BY b.batch LIMIT 1) AS b ON true
 			WHERE s.run = run_ AND NOT s.done AND (NOT s.is_split OR b.batch IS NOT NULL)
 			ORDER BY t.copy_step, s.source, s.no
-			LIMIT CASE WHEN in_use THEN 1 ELSE 50 END);
+			LIMIT snowflake_migrate_internal.tables_at_once(in_use));
 	batch jsonb;
 	is_first boolean := true;
 	is_cyclic boolean;

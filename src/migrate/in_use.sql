@@ -642,6 +642,7 @@ BEGIN
 									   WHERE s.run = run_ AND s.no = t.no AND (NOT s.done OR t.no = ANY (moved)))
 		GROUP BY t.map_step ORDER BY t.map_step
 	LOOP
+		/* What still clashes after so many fails again when it is copied, where tries are counted. */
 		FOR n IN 1 .. 100 LOOP
 			again := false;
 			/* Of what stands in the way, only what the last pass finds counts. */
@@ -793,7 +794,7 @@ BEGIN
 				MESSAGE = format('column "%s" of table %s has no room for ranks until they are numbered anew',
 								 names ->> 'changed', names ->> 'table'),
 				DETAIL = format('They come after all that the target has: %s.', SQLERRM),
-				HINT = 'Give the rows with the greatest values others, or merge while the target is closed.';
+				HINT = 'Assign smaller values to the rows with the greatest ones, or merge while the target is closed.';
 		END;
 		EXIT WHEN try = 2 OR snowflake_migrate_internal.find_clashes(names) = 0;
 	END LOOP;

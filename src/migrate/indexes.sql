@@ -567,7 +567,7 @@ DECLARE
 	rows_left bigint := (SELECT r.batch_size FROM snowflake_migrate.runs AS r WHERE r.run = run_);
 	next_rows bigint;
 BEGIN
-	FOR built IN 1 .. 50 LOOP
+	FOR built IN 1 .. snowflake_migrate_internal.tables_at_once() LOOP
 		SELECT t.former_rows + (SELECT sum(s.rows_to_do) FROM snowflake_migrate_internal.plan_sources AS s
 								WHERE s.run = run_ AND s.no = x.no)
 			INTO next_rows

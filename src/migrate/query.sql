@@ -174,6 +174,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.beside(text, text)
 /*
  * What the queries for one table of a run have in common:
  *
+ *     run, no    the run's number, and the table's in its plan; oid: the target's table
+ *     key        the columns of the key, for # and @; first_key: the first of them
  *     kind       id: its key is renumbered; key: it has one all the same; none
  *     comes      whether a row of all_rows() gets into the target
  *     table      the table of the target, by its name: to be written to, or (as a literal) for the report
@@ -239,3 +241,16 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.names(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the names in the queries for a table';
+
+/*
+ * An expression for what names the row s in a report: its key, or all of it (whole); a cast could be its table's
+ * owner's.
+ */
+CREATE FUNCTION snowflake_migrate_internal.row_text(key name[], whole text DEFAULT 's.*') RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT CASE cardinality(key) WHEN 0 THEN 'left(ROW (' || whole || ')::text, 100)'
+			ELSE snowflake_migrate_internal.key_text('s.@', key) END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.row_text(name[], text)
+	IS 'for snowflake_migrate.merge()''s own use: an expression for a row''s key';

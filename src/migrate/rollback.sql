@@ -1258,7 +1258,7 @@ DECLARE
 				CROSS JOIN LATERAL snowflake_migrate_internal.planned_table(run_, s.no) AS t
 			WHERE s.run = run_ AND NOT s.done
 			ORDER BY t.copy_step DESC, s.no DESC, s.source DESC
-			LIMIT CASE WHEN in_use THEN 1 ELSE 50 END);
+			LIMIT snowflake_migrate_internal.tables_at_once(in_use));
 	batch jsonb;
 	is_first boolean := true;
 	is_cyclic boolean;

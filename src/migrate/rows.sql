@@ -3,10 +3,21 @@
  * that key, all others are taken as they are.  Clashes, copying and the proof afterwards read these same rows.
  *
  * Maps are named map_NO in the run's schema, with the columns source, o1 .. oN (old key), n1 .. nN (new key) and
- * action: c copied, m matched, k the target's row was kept, r the target's row takes the source's values, s skipped (no
- * new key), b stays behind (no new key).  What a policy changed is in change_NO: source (0: a row of the target), o1 ..
- * oN, tries, and the changed columns, null where they stay.  What the target's rows were before is in rank_NO (old and
- * new ranks) and former_NO (rows that took a source's values).
+ * action, which read_map() writes out:
+ *
+ *     c  copied        a new row
+ *     r  kept_source   a row of the target takes the values of the source's
+ *     m  matched       a row that the target has, or that another source brings
+ *     k  kept_target   as m, by a policy
+ *     s  skipped       no row, and no new key
+ *     b  left_behind   as s, by a condition
+ *
+ * So c and r are the rows that come, and all but s and b have a new key.  Among rows of the target (target_rows()), t
+ * stays as it is, and a source's takes the place of x.
+ *
+ * What a policy changed is in change_NO: source (0: a row of the target), o1 .. oN, tries, and the changed columns,
+ * null where they stay.  What the target's rows were before is in rank_NO (old and new ranks) and former_NO (rows that
+ * took a source's values).
  *
  * Of a target in use, own_NO has the keys that entries had before they got another row's (source, o1 .., n1 .., again:
  * the entry has its own key again, and its row is still to be copied), and lost_NO (source, o1 .., name) the columns
@@ -116,9 +127,7 @@ BEGIN
 		SELECT format('s.%I', s.attname)
 			|| coalesce(snowflake_migrate_internal.cast(s.atttypid, s.atttypmod, t.atttypid, t.atttypmod),
 						'::' || format_type(t.atttypid, t.atttypmod))
-			|| coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
-						 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-						 WHERE l.oid = t.attcollation AND t.attcollation <> s.attcollation), '')
+			|| snowflake_migrate_internal.collate_clause(nullif(t.attcollation, s.attcollation))
 		FROM pg_attribute AS t JOIN pg_attribute AS s ON s.attname = t.attname
 		WHERE t.attrelid = relation AND t.attname = source_value.name
 			AND s.attrelid = source_relation AND s.attnum > 0 AND NOT s.attisdropped);
@@ -371,9 +380,7 @@ BEGIN
 			THEN format('s.%I', k.name)
 			ELSE snowflake_migrate_internal.source_value(relation, source_relation, k.name) END,
 		CASE WHEN i.is_integer THEN 'bigint' ELSE format_type(t.atttypid, t.atttypmod) END
-			|| coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
-						 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-						 WHERE l.oid = t.attcollation), ''),
+			|| snowflake_migrate_internal.collate_clause(t.attcollation),
 		/* Texts may sort otherwise where the source is. */
 		i.is_integer
 			OR t.atttypid IN ('uuid'::regtype, 'date'::regtype, 'timestamptz'::regtype, 'timestamp'::regtype)
@@ -1046,3 +1053,77 @@ AS $$
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.entries_to_come(bigint, int)
 	IS 'for snowflake_migrate.merge()''s own use: the entries of a map whose rows are not copied yet';
+
+/* A condition on the rows s of one table of one source: that leave_behind() has not entered them. */
+CREATE FUNCTION snowflake_migrate_internal.not_behind(run_ bigint, no_ int, source_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN t.condition IS NULL THEN 'true'
+			ELSE format('NOT EXISTS (SELECT FROM %s AS b WHERE b.source = %s AND b.action = ''b'' AND (%s) = (%s))',
+				snowflake_migrate_internal.relation(run_, 'map_' || no_), source_,
+				snowflake_migrate_internal.key_list('b.o#', t.key),
+				snowflake_migrate_internal.source_values(t.relation, s.relation, t.key)) END
+	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.not_behind(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: that rows do not stay behind, as a condition';
+
+/* The rows of one table of one source, as an item after FROM, without those that leave_behind() has entered. */
+CREATE FUNCTION snowflake_migrate_internal.coming_rows(run_ bigint, no_ int, source_ int) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN t.condition IS NULL THEN snowflake_migrate_internal.only(s.relation)
+			ELSE format('(SELECT s.* FROM %s AS s WHERE %s)', snowflake_migrate_internal.only(s.relation),
+						snowflake_migrate_internal.not_behind(run_, no_, source_)) END
+	FROM snowflake_migrate_internal.plan_tables AS t JOIN snowflake_migrate_internal.plan_sources AS s USING (run, no)
+	WHERE t.run = run_ AND t.no = no_ AND s.source = source_
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.coming_rows(bigint, int, int)
+	IS 'for snowflake_migrate.merge()''s own use: the rows of a table of a source that come';
+
+/*
+ * The names in queries that check a foreign key.  There, t is a row of the table child, with the columns of the key,
+ * and given where none of them is null; p is a row of the table parent, and same where t refers to it.  A partition is
+ * read through its table.
+ *
+ * Rows that are still to come are in no partition yet.  Of them, in_child and in_parent, over the columns alone, tell
+ * which get there; given_to_come and same_to_come are for those that do.
+ */
+CREATE FUNCTION snowflake_migrate_internal.foreign_key_names(foreign_key oid) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (
+		SELECT jsonb_build_object(
+			'child', snowflake_migrate_internal.only(r.child),
+			'parent', snowflake_migrate_internal.only(r.parent),
+			'columns', k.columns,
+			'given', k.given || snowflake_migrate_internal.in_part(f.conrelid, 't'),
+			'same', k.same || snowflake_migrate_internal.in_part(f.confrelid, 'p'),
+			'given_to_come', k.given,
+			'same_to_come', k.same,
+			'in_child', coalesce(pg_get_partition_constraintdef(f.conrelid), 'true'),
+			'in_parent', coalesce(pg_get_partition_constraintdef(f.confrelid), 'true'),
+			'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
+		FROM pg_constraint AS f
+			CROSS JOIN LATERAL (
+				SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass AS child,
+					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
+			CROSS JOIN LATERAL (
+				SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY c.n) AS columns,
+					string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY c.n) AS given,
+					string_agg(snowflake_migrate_internal.compared(
+						c.operator, format('p.%I', b.attname), snowflake_migrate_internal.collated(
+							format('t.%I', a.attname), a.attcollation, b.attcollation)),
+						' AND ' ORDER BY c.n) AS same
+				FROM unnest(f.conkey, f.confkey, f.conpfeqop)
+						WITH ORDINALITY AS c (attnum, parent_attnum, operator, n)
+					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
+					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS k
+		WHERE f.oid = foreign_key);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_names(oid)
+	IS 'for snowflake_migrate.merge()''s own use: the names in queries that check a foreign key';
