@@ -142,6 +142,7 @@ sleep_for(int64_t ns, bool first, uint32 event)
 
 constinit BackendCounters *own_counters;
 constinit ServerGenerator *own_generator;
+constinit bool changes_to_hear;
 
 /*
  * The generator looks at the clock so on each way on which it goes round again
@@ -227,6 +228,14 @@ ServerEnvironment::set_limit(int64_t limit_us) noexcept
 	log_position_ = log_limit(limit_us, true);
 }
 
+/* With the next id: not in the middle of this one. */
+void
+ServerEnvironment::hear(int64_t now_ns) noexcept
+{
+	heard_at_ns_ = now_ns;
+	changes_to_hear = true;
+}
+
 int64_t
 ServerEnvironment::wait(int64_t ns, bool first) noexcept
 {
@@ -272,6 +281,14 @@ server_generator()
 pg_noinline void
 prepare_ids()
 {
+	if (changes_to_hear)
+	{
+		changes_to_hear = false;
+		/* May call look_again(). */
+		AcceptInvalidationMessages();
+		if (!generator_options_changed)
+			return;
+	}
 	prepare_generator();
 	if (!is_checked_in())
 		check_in();

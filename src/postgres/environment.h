@@ -27,7 +27,11 @@ public:
 
 	int64_t		recent_ns() noexcept
 	{
-		return server_clock.recent_ns();
+		int64_t		now = server_clock.recent_ns();
+
+		if (static_cast<uint64_t>(now - heard_at_ns_) >= hear_every_ns) [[unlikely]]
+			hear(now);
+		return now;
 	}
 
 	int64_t		boot_ns() noexcept
@@ -49,6 +53,12 @@ public:
 	void		clock_ahead(int64_t now_ns, int64_t durable_us) noexcept;
 
 private:
+	/* A statement that runs for long learns so often what others have changed: that restored ids lie above, for example. */
+	static constexpr uint64_t hear_every_ns = ns_per_ms;
+
+	void		hear(int64_t now_ns) noexcept;
+
+	int64_t		heard_at_ns_ = 0;
 	uint64_t	log_position_ = 0;
 };
 
@@ -57,15 +67,16 @@ using ServerGenerator = Generator<Atomic64, ServerEnvironment>;
 /* The generator, following the settings as they are now.  An error where the library was not preloaded. */
 ServerGenerator &server_generator();
 
-/* For generator_for_ids() alone: what makes the generator ready, and where it is then. */
+/* For generator_for_ids() alone: what makes the generator ready, where it is then, and whether others' changes are to be heard of. */
 void		prepare_ids();
 extern ServerGenerator *own_generator;
+extern bool changes_to_hear;
 
 /* The same for making ids: an error, too, where this database may make none (check_in()).  Inline: each id needs it. */
 inline ServerGenerator &
 generator_for_ids()
 {
-	if (generator_options_changed) [[unlikely]]
+	if (generator_options_changed || changes_to_hear) [[unlikely]]
 		prepare_ids();
 	return *own_generator;
 }

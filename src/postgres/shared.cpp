@@ -39,6 +39,21 @@ struct KeptGrant
 
 KeptGrant  *kept;
 
+/*
+ * What is known of the clock goes over a crash, too: nobody has set it meanwhile, as far as this server knows, so a
+ * clock that was not believed is none that now may be.  The postmaster reads it from the memory that it is about to
+ * give up.
+ */
+struct KeptClock
+{
+	bool		is_known;
+	uint64_t	anchor_ns;
+	uint64_t	believed_offset;
+	uint64_t	greatest_offset;
+};
+
+KeptClock	kept_clock;
+
 shmem_request_hook_type previous_request_hook;
 shmem_startup_hook_type previous_startup_hook;
 
@@ -63,6 +78,15 @@ keep(const RegistryGrant &grant)
 	memcpy(static_cast<void *>(kept), &record, sizeof(record));
 }
 
+/* Called when PostgreSQL's shared memory ends, while it is still there. */
+void
+keep_clock(int, Datum)
+{
+	const ClockHistory<Atomic64> &clock = state->generator.clock;
+
+	kept_clock = {true, state->clock_anchor_ns.load(), clock.believed_offset.load(), clock.greatest_offset.load()};
+}
+
 /* The counters come after Shared, and the places after them. */
 Size
 places_offset()
@@ -81,7 +105,14 @@ initialize(Shared *fresh)
 {
 	memset(static_cast<void *>(fresh), 0, shared_size());
 	fresh->generator.initialize();
-	fresh->clock_anchor_ns.store(static_cast<uint64_t>(read_wall_clock().offset_ns));
+	if (kept_clock.is_known)
+	{
+		fresh->clock_anchor_ns.store(kept_clock.anchor_ns);
+		fresh->generator.clock.greatest_offset.store(kept_clock.greatest_offset);
+		fresh->generator.clock.believed_offset.store(kept_clock.believed_offset);
+	}
+	else
+		fresh->clock_anchor_ns.store(static_cast<uint64_t>(read_wall_clock().offset_ns));
 	fresh->reset_at = GetCurrentTimestamp();
 	fresh->backend_count = MaxBackends;
 	fresh->registry.since = fresh->reset_at;
@@ -120,7 +151,10 @@ startup()
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	state = static_cast<Shared *>(ShmemInitStruct(shared_name, shared_size(), &found));
 	if (!found)
+	{
 		initialize(state);
+		on_shmem_exit(keep_clock, 0);
+	}
 	lock = &GetNamedLWLockTranche(shared_name)->lock;
 	LWLockRelease(AddinShmemInitLock);
 }

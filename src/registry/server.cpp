@@ -304,6 +304,24 @@ snowflake_registry_max_forward_jump(PG_FUNCTION_ARGS)
 }
 
 /*
+ * The trigger BEFORE INSERT OR UPDATE OR DELETE of the registry's tables, for what is
+ * replicated: nothing that a subscription brings is written.
+ */
+PG_FUNCTION_INFO_V1(snowflake_registry_keep_own);
+Datum
+snowflake_registry_keep_own(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = reinterpret_cast<TriggerData *>(fcinfo->context);
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		elog(ERROR, "not called as a trigger before each row");
+	if (IsLogicalWorker())
+		return Datum{0};
+	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple);
+}
+
+/*
  * snowflake_registry_memory(OUT incarnation bigint, OUT committed bigint, OUT asked bigint, OUT boot_clock bigint,
  *		OUT shortest_settling bigint, OUT kept_until bigint):
  * what is in the memory, nulls where it is out of reach; CLOCK_BOOTTIME; how long a
@@ -326,7 +344,8 @@ snowflake_registry_memory(PG_FUNCTION_ARGS)
 				(errmsg("snowflake registry has no shared memory"),
 				 errdetail("It renews claims, and grants nothing anew, as it could not tell whether its content was "
 						   "put back."),
-				 errhint("Let the user that the server runs as write to /dev/shm, and see that it is not full.")));
+				 errhint("Let the user that the server runs as write to /dev/shm, and see that it is not full, and "
+						 "that no other user owns a file \"snowflake.*\" there.")));
 	is_lack_told = is_lacking;
 	row.add_int(is_lacking ? int64{0} : found->incarnation.load(), is_lacking);
 	row.add_int(is_lacking ? int64{0} : found->committed.load(), is_lacking);

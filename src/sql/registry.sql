@@ -68,6 +68,24 @@ CREATE TABLE snowflake_internal.registry_server (
 	others_settled_at bigint NOT NULL	-- and from then on what another held
 );
 COMMENT ON TABLE snowflake_internal.registry_server IS 'where the registry was when it was used last';
+/* For DELETE where a publication has all tables. */
+ALTER TABLE snowflake_internal.registry_server REPLICA IDENTITY FULL;
+
+/* What a subscription brings is another registry's, and must not take the place of what this one has granted. */
+CREATE FUNCTION snowflake_internal.registry_keep_own() RETURNS trigger
+AS 'MODULE_PATHNAME', 'snowflake_registry_keep_own' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION snowflake_internal.registry_keep_own() IS 'for a registry''s own use';
+REVOKE ALL ON FUNCTION snowflake_internal.registry_keep_own() FROM PUBLIC;
+
+CREATE TRIGGER keep_own BEFORE INSERT OR UPDATE OR DELETE ON snowflake_internal.registry_claim
+	FOR EACH ROW EXECUTE FUNCTION snowflake_internal.registry_keep_own();
+CREATE TRIGGER keep_own BEFORE INSERT OR UPDATE OR DELETE ON snowflake_internal.registry_group
+	FOR EACH ROW EXECUTE FUNCTION snowflake_internal.registry_keep_own();
+CREATE TRIGGER keep_own BEFORE INSERT OR UPDATE OR DELETE ON snowflake_internal.registry_server
+	FOR EACH ROW EXECUTE FUNCTION snowflake_internal.registry_keep_own();
+ALTER TABLE snowflake_internal.registry_claim ENABLE REPLICA TRIGGER keep_own;
+ALTER TABLE snowflake_internal.registry_group ENABLE REPLICA TRIGGER keep_own;
+ALTER TABLE snowflake_internal.registry_server ENABLE REPLICA TRIGGER keep_own;
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_claim', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_group', '');

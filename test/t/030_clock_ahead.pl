@@ -45,6 +45,17 @@ is($server->stat('forward_jumps'), 2, 'the next jump is counted');
 $server->step_clock(-$ten_years);
 $server->take;
 
+# Nor is it believed after a crash of one process, after which the same server goes on.
+$server->step_clock($ten_years);
+$server->refuses('SELECT snowflake_nextval()', qr/jumped forward/, 'a jump before a process is killed');
+my $victim = $server->background_psql('postgres', on_error_stop => 0);
+$server->crash($victim->query_safe('SELECT pg_backend_pid()'));
+eval { $victim->quit };
+$server->refuses('SELECT snowflake_nextval()', qr/jumped forward/, 'the same jump afterwards');
+$server->step_clock(-$ten_years);
+$server->take(1000);
+cmp_ok($server->furthest_ahead(1000), '<=', 0, 'and with the clock put right, ids go on at once');
+
 # Beyond the end of the layout, too.
 my $sixty_years = 60 * 365 * 86400;
 $server->step_clock($sixty_years);

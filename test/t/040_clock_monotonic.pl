@@ -33,6 +33,13 @@ is($server->stat('clock_rollbacks'), 0, 'no rollback is counted');
 is($server->stat('forward_jumps'), 0, 'no jump is counted');
 is($server->stat('waits < 1000'), 't', 'and no id waited for the clock');
 
+# Nor does a crash of one process, after which the same server goes on.
+my $victim = $server->background_psql('postgres', on_error_stop => 0);
+$server->crash($victim->query_safe('SELECT pg_backend_pid()'));
+eval { $victim->quit };
+$server->take(1000);
+cmp_ok(ahead_of_wall_clock(), '==', -1800, 'a crash of one process changes nothing');
+
 # Now the clock is half an hour ahead of the ids: it is read again.
 $server->take;
 $server->safe_psql('postgres', 'SELECT snowflake_accept_clock()');

@@ -60,6 +60,21 @@ $server->safe_psql('copy', q{SET client_min_messages = error; DELETE FROM snowfl
 	SELECT (extract(epoch FROM clock_timestamp() + ahead * interval '1 hour') * 1000000)::bigint, 0, true FROM unnest('{25, 100}'::int[]) AS ahead});
 is($server->safe_psql('copy', 'SELECT count(*) FROM snowflake_internal.restored_limit WHERE NOT is_trusted'), 2, 'more than a day ahead');
 
+# Who is in the middle of a transaction, or of a statement, learns of such a row within moments.
+$server->safe_psql('copy', 'DELETE FROM snowflake_internal.restored_limit');
+foreach my $level ('READ COMMITTED', 'REPEATABLE READ')
+{
+	my $session = $server->background_psql('copy', on_error_stop => 0);
+
+	like($session->query("BEGIN ISOLATION LEVEL $level; SELECT snowflake_nextval()"), qr/^\d+$/, "$level: an id");
+	plant('copy', '2 days');
+	$session->query('SELECT count(snowflake_nextval()) FROM generate_series(1, 1000000)');
+	like($session->{stderr}, $refused, "$level: none once restored ids lie above");
+	$session->quit;
+	$server->safe_psql('copy', 'DELETE FROM snowflake_internal.restored_limit');
+}
+plant('copy', '2 days');
+
 # What was looked at in a transaction that is taken back is looked at again: no DELETE that is rolled back invalidates anything.
 my $hide = 'DELETE FROM snowflake_internal.restored_limit; SELECT snowflake_nextval()';
 
@@ -102,5 +117,26 @@ $server->wait_for_catchup('everything');
 is($server->safe_psql('subscriber', 'SELECT count(*) FROM snowflake_internal.restored_limit'), 0, 'a subscriber has no rows of its publisher');
 like($server->safe_psql('subscriber', 'SELECT snowflake_nextval()'), qr/^\d+$/, 'a subscriber makes ids');
 like($server->take, qr/^\d+$/, 'and its server');
+
+# Nor does it get a registry's rows, or lose its own. And a registry in a publication of all tables can be used.
+$server->safe_psql($_, 'SELECT snowflake_registry_settle()') foreach qw(shop subscriber);
+$server->safe_psql('subscriber', q{INSERT INTO snowflake_internal.registry_group VALUES ('default', 'own'), ('gone', 'own')});
+$server->safe_psql('shop', q{INSERT INTO snowflake_internal.registry_group VALUES ('new', 'another');
+	SET session_replication_role = replica;
+	INSERT INTO snowflake_internal.registry_group VALUES ('restored', 'another')});
+is($server->safe_psql('shop', q{SELECT count(*) FROM snowflake_internal.registry_group}), 2, 'rows that are no subscription\'s are written');
+$server->wait_for_catchup('everything');
+$server->safe_psql('subscriber', 'ALTER SUBSCRIPTION everything DISABLE');
+$server->poll_query_until('subscriber', q{SELECT NOT EXISTS (SELECT FROM pg_stat_subscription WHERE subname = 'everything' AND pid IS NOT NULL)})
+  or die 'the subscription goes on';
+$server->safe_psql('shop', q{INSERT INTO snowflake_internal.registry_group VALUES ('default', 'another'), ('gone', 'another')});
+$server->safe_psql('subscriber', 'ALTER SUBSCRIPTION everything ENABLE');
+$server->wait_for_catchup('everything');
+$server->safe_psql('shop', q{UPDATE snowflake_internal.registry_group SET layout = 'a third' WHERE registry_group = 'default';
+	DELETE FROM snowflake_internal.registry_group WHERE registry_group = 'gone'; SELECT snowflake_registry_settle()});
+$server->wait_for_catchup('everything');
+is($server->safe_psql('subscriber', q{SELECT string_agg(registry_group || ' ' || layout, ', ' ORDER BY 1) FROM snowflake_internal.registry_group}),
+	'default own, gone own', 'a subscriber keeps its registry');
+is($server->safe_psql('subscriber', q{SELECT count(*) FROM snowflake_internal.registry_server}), 1, 'and where it is');
 $server->safe_psql('subscriber', 'DROP SUBSCRIPTION everything');
 done_testing();
