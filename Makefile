@@ -71,7 +71,7 @@ override with_llvm := no
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq (,$(and $(wildcard $(PGXS)),$(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h)))
 $(error $(PG_CONFIG) finds no PostgreSQL server headers: install them (on Debian: postgresql-server-dev-$(or \
-	$(shell $(PG_CONFIG) --version | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p'),15)), or let tools/packages build do it, or set PG_CONFIG)
+	$(shell $(PG_CONFIG) --version | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p'),all)), or let tools/packages build do it, or set PG_CONFIG)
 endif
 include $(PGXS)
 

@@ -73,25 +73,48 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.collated(text, oid, oid)
 	IS 'for snowflake_migrate.merge()''s own use: a value to be compared by another collation';
 
-/* The columns of a foreign key, and those that they refer to, with the collations of both. */
+/*
+ * The columns of a foreign key, and those that they refer to, with the collations of both, and the operators that
+ * compare what is referred to with what refers, and with its like.
+ */
 CREATE FUNCTION snowflake_migrate_internal.foreign_key_columns(
 	foreign_key oid,
 	OUT columns name[],
 	OUT parent_columns name[],
+	OUT operators oid[],
+	OUT parent_operators oid[],
 	OUT collations oid[],
 	OUT parent_collations oid[])
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n),
-		array_agg(a.attcollation ORDER BY k.n), array_agg(b.attcollation ORDER BY k.n)
+	SELECT array_agg(a.attname ORDER BY k.n), array_agg(b.attname ORDER BY k.n), array_agg(k.operator ORDER BY k.n),
+		array_agg(k.parent_operator ORDER BY k.n), array_agg(a.attcollation ORDER BY k.n),
+		array_agg(b.attcollation ORDER BY k.n)
 	FROM pg_constraint AS f
-		CROSS JOIN LATERAL unnest(f.conkey, f.confkey) WITH ORDINALITY AS k (attnum, parent_attnum, n)
+		CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop, f.conppeqop)
+			WITH ORDINALITY AS k (attnum, parent_attnum, operator, parent_operator, n)
 		JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
 		JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum
 	WHERE f.oid = foreign_key
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.foreign_key_columns(oid)
 	IS 'for snowflake_migrate.merge()''s own use: the columns of a foreign key, and what they refer to';
+
+/* The columns that a generated column is made of. */
+CREATE FUNCTION snowflake_migrate_internal.made_of(relation regclass, generated name) RETURNS SETOF name
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT DISTINCT b.attname
+	FROM pg_attribute AS a
+		JOIN pg_attrdef AS e ON e.adrelid = a.attrelid AND e.adnum = a.attnum
+		JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid
+			OR d.classid = 'pg_class'::regclass AND d.objid = a.attrelid AND d.objsubid = a.attnum
+		JOIN pg_attribute AS b ON d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
+			AND b.attrelid = a.attrelid AND b.attnum = d.refobjsubid AND b.attnum <> a.attnum
+	WHERE a.attrelid = relation AND a.attname = generated AND a.attgenerated <> ''
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.made_of(regclass, name)
+	IS 'for snowflake_migrate.merge()''s own use: what a generated column is made of';
 
 /* As the report and the records have it, whatever the caller's search path. */
 CREATE FUNCTION snowflake_migrate_internal.table_name(relation regclass) RETURNS text
@@ -210,18 +233,14 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
 
-/*
- * What follows an expression that is to have a collation; nothing for null, and for a type that has none (0).  To be
- * inlined.
- */
+/* What follows an expression that is to have a collation; nothing for null, and for a type that has none (0). */
 CREATE FUNCTION snowflake_migrate_internal.collate_clause(collation_ oid) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
-AS $$
-	SELECT coalesce((SELECT pg_catalog.format(' COLLATE %I.%I', n.nspname, l.collname)
-					 FROM pg_catalog.pg_collation AS l
-						JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) l.collnamespace
-					 WHERE l.oid OPERATOR(pg_catalog.=) collation_), '')
-$$;
+BEGIN ATOMIC
+	SELECT coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
+					 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
+					 WHERE l.oid = collation_), '');
+END;
 COMMENT ON FUNCTION snowflake_migrate_internal.collate_clause(oid)
 	IS 'for snowflake_migrate.merge()''s own use: what gives an expression a collation';
 

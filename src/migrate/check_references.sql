@@ -340,6 +340,13 @@ BEGIN
 	FOR r IN
 		SELECT f.relation::text, f.name, f.referenced::text, f.referenced_name,
 			x.is_outside, q.mode = 'ignore' AS is_ignored, k.changed_by,
+			CASE WHEN k.generated AND q.mode <> 'ignore' THEN (
+				SELECT min(m.name)
+				FROM snowflake_migrate_internal.made_of(f.referenced, f.referenced_name) AS m (name)
+					JOIN snowflake_migrate_internal.plan_columns AS b ON b.run = run_ AND b.no = q.no AND b.name = m.name
+				WHERE b.changed_by IS NOT NULL OR b.combine IS NOT NULL OR q.kind = 'id' AND b.name = q.key[1]
+					OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS o
+							   WHERE o.run = run_ AND o.no = q.no AND o.name = b.name)) END AS changing_input,
 			CASE WHEN x.is_outside
 				THEN snowflake_migrate_internal.is_shared(run_, t.no, f.name, f.referenced, f.referenced_name)
 				END AS is_shared,
@@ -383,12 +390,50 @@ BEGIN
 				format('refers to column %I of %s, which the policy %s may change',
 					   r.referenced_name, r.referenced, r.changed_by),
 				advice => 'Choose another policy, or let the column refer to the key.');
+		ELSIF r.changing_input IS NOT NULL AND NOT r.is_mapped THEN
+			PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, r.relation, r.name,
+				format('refers to generated column %I of %s, which changes with column %I',
+					   r.referenced_name, r.referenced, r.changing_input),
+				advice => 'Let the column refer to the key.');
 		END IF;
 	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_keys(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds foreign keys that lead to what is not merged or not kept';
+
+/*
+ * Columns by which the partitions of a table refer to different tables.  Which of them a row refers to, its partition
+ * tells: a condition has to.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_partition_references(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL, t.relation::text, a.attname,
+			format('refers to %s, by foreign keys of different partitions',
+				   string_agg(DISTINCT r.root::regclass::text, ' and ' ORDER BY r.root::regclass::text)),
+			advice => format('Declare each as a reference with a condition that tells which rows it is for, '
+				'for example: SELECT snowflake_migrate.declare_reference(%L, %L, %L, condition => %L);',
+				t.relation, a.attname, min(r.root::regclass::text), min(pg_get_partition_constraintdef(f.conrelid))))
+		FROM snowflake_migrate_internal.merged_tables(run_) AS t
+			JOIN pg_class AS c ON c.oid = t.relation AND c.relkind = 'p'
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+			JOIN pg_constraint AS f ON f.conrelid = o.oid AND f.contype = 'f' AND f.conparentid = 0
+			CROSS JOIN LATERAL (SELECT coalesce(pg_partition_root(f.confrelid), f.confrelid)) AS r (root)
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = r.root AND p.kind = 'id'
+			CROSS JOIN LATERAL unnest(f.conkey, f.confkey) AS k (attnum, parent_attnum)
+			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.attnum
+			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.parent_attnum AND b.attname = p.key[1]
+		WHERE NOT EXISTS (
+			SELECT FROM snowflake_migrate.declared_references AS d
+			WHERE d.relation = t.relation AND d.column_name = a.attname)
+		GROUP BY t.relation, a.attname
+		HAVING count(DISTINCT r.root) > 1 AND count(DISTINCT f.conrelid) > 1;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_partition_references(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: finds partitions that refer to different tables';
 
 /* Rows of the target that refer to nothing before the merge: its proof would find them when all is copied. */
 CREATE FUNCTION snowflake_migrate_internal.check_target(run_ bigint) RETURNS void
@@ -442,6 +487,7 @@ DECLARE
 	are_apart CONSTANT boolean := snowflake_migrate_internal.check_paths(run_);
 BEGIN
 	PERFORM snowflake_migrate_internal.check_foreign_keys(run_);
+	PERFORM snowflake_migrate_internal.check_partition_references(run_);
 	RETURN snowflake_migrate_internal.check_conditions(run_, 'before the maps') AND can_map AND are_apart;
 END
 $$;

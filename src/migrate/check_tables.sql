@@ -91,6 +91,16 @@ BEGIN
 		FROM snowflake_migrate_internal.plan_tables AS t
 		WHERE t.run = run_ AND t.mode <> 'ignore'
 			AND t.no NOT IN (SELECT m.no FROM snowflake_migrate_internal.merged_tables(run_) AS m);
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', s.name, NULL, NULL,
+			'the source has none of the target''s tables',
+			advice => 'Name the schema that has them. If they are on another server: IMPORT FOREIGN SCHEMA.')
+		FROM snowflake_migrate.runs AS r
+			CROSS JOIN unnest(r.sources) WITH ORDINALITY AS s (name, n)
+		WHERE r.run = run_
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.mode <> 'ignore')
+			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS p WHERE p.run = run_ AND p.source = s.n)
+			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
+							WHERE b.source_no = s.n);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', s.name, t.relation::text, NULL,
 			'the source has no such table')
 		FROM snowflake_migrate.runs AS r
@@ -376,6 +386,29 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.check_foreign_tables(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: finds foreign tables of which more, or less, could come';
 
+/*
+ * Declarations about tables of sources, where the target's are meant: they say nothing.  A warning, as that source may
+ * be the target of another merge.
+ */
+CREATE FUNCTION snowflake_migrate_internal.check_declared(run_ bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+BEGIN
+	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, o.oid::text, NULL,
+			format('what is declared about table %s of a source does not count', d.relation),
+			advice => format('If this merge is meant, declare it about %s.', o.oid))
+		FROM (SELECT relation FROM snowflake_migrate.declared_tables
+			  UNION SELECT relation FROM snowflake_migrate.declared_references
+			  UNION SELECT relation FROM snowflake_migrate.declared_no_references
+			  UNION SELECT relation FROM snowflake_migrate.declared_created
+			  UNION SELECT relation FROM snowflake_migrate.declared_policies) AS d
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.target_of(run_, d.relation) AS oid) AS o
+		WHERE o.oid IS NOT NULL;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.check_declared(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: declarations about tables of sources';
+
 CREATE FUNCTION snowflake_migrate_internal.check_tables(run_ bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
@@ -388,6 +421,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.check_not_merged(run_);
 	PERFORM snowflake_migrate_internal.check_not_merged_into(run_);
 	PERFORM snowflake_migrate_internal.check_kinds(run_);
+	PERFORM snowflake_migrate_internal.check_declared(run_);
 	RETURN schemas AND targets AND sources AND parents;
 END
 $$;

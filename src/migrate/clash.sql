@@ -77,7 +77,8 @@ BEGIN
 			(SELECT array_agg(o.amopopr ORDER BY k.n)
 			 FROM unnest(t.natural_key) WITH ORDINALITY AS k (name, n)
 				JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attname = k.name
-				LEFT JOIN pg_opclass AS c ON c.opcintype = a.atttypid AND c.opcdefault
+				CROSS JOIN LATERAL snowflake_migrate_internal.base_type(a.atttypid, a.atttypmod) AS y
+				LEFT JOIN pg_opclass AS c ON c.opcintype = y.base AND c.opcdefault
 					AND c.opcmethod = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree')
 				LEFT JOIN pg_amop AS o ON o.amopfamily = c.opcfamily AND o.amopstrategy = 3
 					AND o.amoplefttype = c.opcintype AND o.amoprighttype = c.opcintype),
@@ -1030,7 +1031,9 @@ BEGIN
 		WHERE NOT (x.is_key AND plan.kind = 'id');
 	/* STRICT: nothing where there are none. */
 	PERFORM snowflake_migrate_internal.ask_about_joined_rows(names, constraints) WHERE are_joined;
-	PERFORM snowflake_migrate_internal.ask_about_skipped_rows(names, constraints) WHERE are_skipped;
+	PERFORM snowflake_migrate_internal.ask_about_skipped_rows(names, ARRAY(
+			SELECT c.names FROM unnest(constraints) AS c (names) WHERE c.names ->> 'policy' = 'skip'))
+		WHERE are_skipped;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_lost_rows(bigint, int)

@@ -379,6 +379,22 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.follow(jsonb, "char")
 	IS 'for snowflake_migrate.merge()''s own use: rows that must refer to rows that are skipped or stay behind';
 
+/* A condition on rows of a source, with what rows_origin() names: that they get into a partition of their table. */
+CREATE FUNCTION snowflake_migrate_internal.in_partition(run_ bigint, no_ int, source_ int, partition oid) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	SELECT CASE WHEN p.bounds IS NULL THEN 'true' ELSE format('(SELECT %s FROM (SELECT %s) AS %I)', p.bounds,
+		(SELECT string_agg(format('%s AS %I', CASE
+				WHEN c.key_position IS NOT NULL AND t.kind <> 'none' THEN 'm.n' || c.key_position
+				ELSE coalesce(c.given, format('CAST(NULL AS %s)', c.type)) END, c.name), ', ')
+		 FROM snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c), r.relname) END
+	FROM snowflake_migrate_internal.planned_table(run_, no_) AS t
+		JOIN pg_class AS r ON r.oid = t.relation
+		CROSS JOIN (SELECT pg_get_partition_constraintdef(partition)) AS p (bounds)
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.in_partition(bigint, int, int, oid)
+	IS 'for snowflake_migrate.merge()''s own use: which rows of a source get into a partition';
+
 /*
  * Rows that refer, by a foreign key to columns that are not renumbered, to a row that is skipped or stays behind: the
  * values of their columns do not tell.  Returns of how many the same becomes.
@@ -403,13 +419,16 @@ BEGIN
 		/* OFFSET: each by its key, as nobody has made statistics of the plan. */
 		SELECT c.conname, p.relation AS parent, snowflake_migrate_internal.relation(run_, 'map_' || p.no) AS parent_map,
 			snowflake_migrate_internal.only(ps.relation) AS parent_source, p.key, k.parent_columns, q.origin,
-			(SELECT string_agg(snowflake_migrate_internal.collated(
-				v.value, k.collations[v.n], k.parent_collations[v.n]), ', ' ORDER BY v.n)
-			 FROM snowflake_migrate_internal.key_values(plan.relation, plan.source_relation, k.columns) AS v) AS given,
+			(SELECT string_agg(snowflake_migrate_internal.compared(k.operators[v.n], 'f.f' || v.n,
+				snowflake_migrate_internal.collated(v.value, k.collations[v.n], k.parent_collations[v.n])),
+				' AND ' ORDER BY v.n)
+			 FROM snowflake_migrate_internal.key_values(plan.relation, plan.source_relation, k.columns) AS v) AS same,
+			snowflake_migrate_internal.in_partition(run_, no_, source_, c.conrelid) AS in_child,
 			snowflake_migrate_internal.source_values(p.relation, ps.relation, k.parent_columns) AS referenced,
 			snowflake_migrate_internal.source_values(p.relation, ps.relation, p.key) AS key_values,
 			snowflake_migrate_internal.has_columns(plan.source_relation, k.columns)
-				AND snowflake_migrate_internal.has_columns(ps.relation, k.parent_columns) AS has_all
+				AND coalesce(snowflake_migrate_internal.has_columns(ps.relation, k.parent_columns || p.key), false)
+				AS has_all
 		FROM snowflake_migrate_internal.with_partitions(plan.relation) AS o (oid)
 			JOIN pg_constraint AS c ON c.conrelid = o.oid AND c.contype = 'f' AND c.conparentid = 0
 			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_key_columns(c.oid) AS k
@@ -419,8 +438,11 @@ BEGIN
 				OFFSET 0
 			) AS p
 			CROSS JOIN LATERAL (
-				SELECT s.* FROM snowflake_migrate_internal.plan_sources AS s
+				SELECT s.relation FROM snowflake_migrate_internal.plan_sources AS s
 				WHERE s.run = run_ AND s.no = p.no AND s.source = source_
+				UNION ALL
+				SELECT f.source_relation FROM snowflake_migrate_internal.former_tables(run_) AS f
+				WHERE f.no = p.no AND f.source_no = source_
 				OFFSET 0
 			) AS ps
 			CROSS JOIN LATERAL snowflake_migrate_internal.rows_parts(
@@ -447,11 +469,10 @@ BEGIN
 					SELECT {referenced}
 					FROM {parent_source} AS s JOIN {parent_map} AS f
 						ON f.source = {source} AND f.action = {'action'} AND ({f.o#}) = ({key_values})
-				) AS f ({parent_columns}) ON ({f_columns}) = ({given})
-			WHERE true
+				) AS f ({parent_columns}) ON {same}
+			WHERE {in_child}
 		$query$, to_jsonb(fk) || jsonb_build_object('source', source_, 'action', action,
-			'parent_columns', snowflake_migrate_internal.key_list('f#', fk.parent_columns),
-			'f_columns', snowflake_migrate_internal.key_list('f.f#', fk.parent_columns)));
+			'parent_columns', snowflake_migrate_internal.key_list('f#', fk.parent_columns)));
 		followed := followed
 			+ snowflake_migrate_internal.follow_gone(names, action, fk.conname::text, fk.parent::text, gone);
 	END LOOP;

@@ -515,7 +515,9 @@ BEGIN
 	/* A row of the target may be the one that is changed, and with triggers off nothing follows it. */
 	SELECT f.conname, f.conrelid::regclass AS child INTO foreign_key
 		FROM pg_constraint AS f
-			JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) AND a.attname = changed
+			JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey)
+				AND (a.attname = changed
+					 OR changed IN (SELECT snowflake_migrate_internal.made_of(f.confrelid, a.attname)))
 		WHERE f.contype = 'f' AND f.confrelid = relation_
 		ORDER BY f.conname LIMIT 1;
 	IF FOUND THEN

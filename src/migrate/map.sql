@@ -626,6 +626,7 @@ DECLARE
 	step int;
 	has_failed boolean := false;
 	hint text;
+	context text;
 BEGIN
 	PERFORM snowflake_migrate_internal.allow_memory();
 	PERFORM snowflake_migrate_internal.create_maps(run_);
@@ -654,7 +655,7 @@ BEGIN
 				PERFORM snowflake_migrate_internal.make_maps_of(run_, step);
 			EXCEPTION WHEN data_exception OR check_violation OR not_null_violation OR raise_exception
 				OR feature_not_supported OR syntax_error_or_access_rule_violation THEN
-				GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+				GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
 				/* It tells what to do; those of PostgreSQL's parser do not. */
 				IF hint <> '' AND SQLSTATE NOT LIKE '42%' OR SQLSTATE = '42501' THEN
 					RAISE;
@@ -662,8 +663,10 @@ BEGIN
 				PERFORM snowflake_migrate_internal.add_to_report(run_, 'error', NULL,
 						string_agg(t.relation::text, ', ' ORDER BY t.no), NULL,
 						'rows as they become cannot be computed: ' || SQLERRM,
-						advice => CASE WHEN SQLSTATE LIKE '42%'
-							THEN 'A function that is called for a constraint, an index or a generated column needs '
+						advice => CASE WHEN strpos(context, 'remote SQL command: ') > 0
+							THEN 'The source''s server says so. If its table was changed since, import the foreign table again, '
+								'or ALTER FOREIGN TABLE ... OPTIONS (SET column_name ...) for it.'
+							WHEN SQLSTATE LIKE '42%' THEN 'A function that is called for a constraint, an index or a generated column needs '
 								'names with schemas, or: ALTER FUNCTION ... SET search_path = ...;'
 							ELSE 'Change these rows in the source, put a view in its place, or change the target''s '
 								'column, domain or constraint. New ids have up to 19 digits.' END)

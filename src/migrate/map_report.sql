@@ -590,7 +590,11 @@ DECLARE
 	example text;
 BEGIN
 	FOR fk IN
-		SELECT f.conname, k.parent_columns, snowflake_migrate_internal.foreign_key_names(f.oid) AS names,
+		SELECT f.conname, snowflake_migrate_internal.foreign_key_names(f.oid) AS names,
+			(SELECT string_agg(format('(%1$s) IS NOT TRUE AND (p.%2$I IS NOT NULL OR w.%2$I IS NOT NULL)',
+					snowflake_migrate_internal.compared(c.operator, format('p.%I', c.name), format('w.%I', c.name)),
+					c.name), ' OR ' ORDER BY c.n)
+			 FROM unnest(k.parent_columns, k.parent_operators) WITH ORDINALITY AS c (name, operator, n)) AS changed,
 			snowflake_migrate_internal.can_read(f.conrelid) AS can_read
 		FROM snowflake_migrate_internal.plan_tables AS t
 			JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(t.relation) AS f ON f.conparentid = 0
@@ -601,11 +605,10 @@ BEGIN
 		EXECUTE snowflake_migrate_internal.fill($query$
 			SELECT count(*), min({p.@::text})
 			FROM ({to_come}) AS w JOIN {target} AS p ON ({p.@}) = ({w."merge n#"})
-			WHERE w."merge action" = 'r' AND ({parent_columns}) IS DISTINCT FROM ({given}){and_referred}
+			WHERE w."merge action" = 'r' AND ({changed}){and_referred}
 		$query$, fk.names || snowflake_migrate_internal.names(run_, no_) || jsonb_build_object(
 			'to_come', to_come,
-			'parent_columns', snowflake_migrate_internal.key_list('p.@', fk.parent_columns),
-			'given', snowflake_migrate_internal.key_list('w.@', fk.parent_columns),
+			'changed', fk.changed,
 			'and_referred', CASE WHEN fk.can_read THEN snowflake_migrate_internal.fill(
 				' AND EXISTS (SELECT FROM {child} AS t WHERE {same})', fk.names) ELSE '' END)) INTO found, example;
 		IF found > 0 THEN

@@ -458,13 +458,15 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_errors(bigint)
  * Raises an error where columns may be references, and nobody has said what they are; or where rows would be lost
  * (without a column, ask_about_lost_rows()).
  */
-CREATE FUNCTION snowflake_migrate_internal.refuse_questions(run_ bigint) RETURNS void
+CREATE FUNCTION snowflake_migrate_internal.refuse_questions(run_ bigint, dry_run boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	questions text;
 	has_rows boolean;
 	has_columns boolean;
+	message text;
+	hint text;
 BEGIN
 	/* About rows first: these would be lost.  No more than 20. */
 	SELECT string_agg(format('table %s: %s', concat_ws(', ', f.relation, f.object), f.problem), E'\n' ORDER BY f.n)
@@ -474,21 +476,27 @@ BEGIN
 		FROM (SELECT f.*, row_number() OVER (ORDER BY f.object IS NOT NULL, f.relation, f.object) AS n
 			  FROM snowflake_migrate.report AS f
 			  WHERE f.run = run_ AND f.is_question) AS f;
-	IF questions IS NOT NULL THEN
+	IF questions IS NULL THEN
+		RETURN;
+	END IF;
+	message := CASE WHEN has_rows AND has_columns
+			THEN 'rows would be lost, and columns may hold ids, and nothing says what they are'
+		WHEN has_rows THEN 'rows would be lost, and nothing says that they are the same as others'
+		ELSE 'columns may hold ids, and nothing says of which table' END;
+	hint := CASE WHEN has_rows THEN 'Do as snowflake_migrate.check() advises'
+		ELSE 'Answer each with snowflake_migrate.declare_reference() or '
+			'snowflake_migrate.declare_no_reference(), as snowflake_migrate.check() advises' END
+		|| ', or call with accept_warnings => true.';
+	IF dry_run THEN
+		RAISE WARNING USING MESSAGE = message, DETAIL = questions,
+			HINT = 'Without dry_run, this is an error. ' || hint;
+	ELSE
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-			MESSAGE = CASE WHEN has_rows AND has_columns
-					THEN 'rows would be lost, and columns may hold ids, and nothing says what they are'
-				WHEN has_rows THEN 'rows would be lost, and nothing says that they are the same as others'
-				ELSE 'columns may hold ids, and nothing says of which table' END,
-			DETAIL = questions,
-			HINT = CASE WHEN has_rows THEN 'Do as snowflake_migrate.check() advises'
-				ELSE 'Answer each with snowflake_migrate.declare_reference() or '
-					'snowflake_migrate.declare_no_reference(), as snowflake_migrate.check() advises' END
-				|| ', or call with accept_warnings => true.';
+			MESSAGE = message, DETAIL = questions, HINT = hint;
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION snowflake_migrate_internal.refuse_questions(bigint)
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_questions(bigint, boolean)
 	IS 'for snowflake_migrate.merge()''s own use: an error where the report asks something';
 
 /* Lets a run go on: batch_size may be another than in the first call, target_in_use may not. */
@@ -561,6 +569,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.plan(run_);
 	PERFORM snowflake_migrate_internal.refuse_unlocked(run_), snowflake_migrate_internal.refuse_deferrable(run_)
 		WHERE in_use;
+	PERFORM snowflake_migrate_internal.refuse_foreign_keys_in_use(run_) WHERE in_use AND NOT start.accept_warnings;
 	PERFORM snowflake_migrate_internal.check_schemas(run_);
 	PERFORM snowflake_migrate_internal.refuse_errors(run_);
 	PERFORM snowflake_migrate_internal.find_nodes(run_);
@@ -570,7 +579,7 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_errors(run_);
 	PERFORM snowflake_migrate_internal.take_samples(run_);
 	PERFORM snowflake_migrate_internal.check_undeclared(run_);
-	PERFORM snowflake_migrate_internal.refuse_questions(run_) WHERE NOT dry_run AND NOT start.accept_warnings;
+	PERFORM snowflake_migrate_internal.refuse_questions(run_, dry_run) WHERE NOT start.accept_warnings;
 	PERFORM snowflake_migrate_internal.drop_samples(run_);
 	PERFORM snowflake_migrate_internal.index_maps(run_);
 	PERFORM snowflake_migrate_internal.record_former_state(run_);

@@ -87,6 +87,19 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.source_schemas(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: the schemas of a run''s sources';
 
+/* The table of the target that a source's table is merged into; null: there is none, or it is no source's. */
+CREATE FUNCTION snowflake_migrate_internal.target_of(run_ bigint, of_source regclass) RETURNS regclass
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT min(t.oid)::regclass
+	FROM pg_class AS c
+		JOIN snowflake_migrate_internal.source_schemas(run_) AS s ON s.schema = c.relnamespace
+		JOIN pg_class AS t ON t.relnamespace = s.target AND t.relname = c.relname AND t.relkind IN ('r', 'p')
+	WHERE c.oid = of_source
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.target_of(bigint, regclass)
+	IS 'for snowflake_migrate.merge()''s own use: the table that a source''s table is merged into';
+
 /*
  * Which schemas of sources a merge that is done has brought into the same target, and by which of its sources.  They
  * count where others of their source are new: their rows do not come again, but the maps of that merge know them.  That
@@ -556,12 +569,23 @@ BEGIN
 					AND r.name = b.attname AND r.referenced = p.no
 			WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
 				AND u.refclassid = 'pg_class'::regclass AND u.refobjid = a.attrelid);
-	PERFORM snowflake_migrate_internal.add_to_report(run_, 'warning', NULL, t.relation::text, r.column_name,
-			format('the declared reference to %s leads to no key that is renumbered: values stay as they are',
-				   r.referenced), NULL, NULL, NULL)
+	PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN o.oid IS NULL THEN 'warning' ELSE 'error' END, NULL,
+			t.relation::text, r.column_name,
+			format(CASE WHEN o.oid IS NULL
+					THEN 'the declared reference to %s leads to no key that is renumbered: values stay as they are'
+					ELSE 'the declared reference leads to %s, a table of a source' END, r.referenced),
+			NULL, NULL,
+			CASE WHEN o.oid IS NULL THEN 'If the values are the keys of another table, declare that one.'
+				ELSE format('Let it lead to the target''s table: DELETE FROM snowflake_migrate.declared_references '
+							'WHERE relation = %1$L::regclass AND column_name = %2$L; '
+							'SELECT snowflake_migrate.declare_reference(%1$L, %2$L, %3$L);',
+							t.relation, r.column_name, o.oid) END)
 		FROM snowflake_migrate.declared_references AS r
 			JOIN snowflake_migrate_internal.plan_tables AS t ON t.run = run_ AND t.relation = r.relation
 				AND t.mode <> 'ignore'
+			LEFT JOIN LATERAL (
+				SELECT snowflake_migrate_internal.target_of(run_, r.referenced) AS oid
+			) AS o ON true
 		WHERE NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS f
 						  WHERE f.run = run_ AND f.no = t.no AND f.name = r.column_name AND f.declared);
 END
@@ -620,6 +644,40 @@ END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rules_in_use(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where policies could change rows of a target in use';
+
+/*
+ * Raises an error where rows of a source refer to others of it by columns that are not the key: users of a target in use
+ * could give these to other rows meanwhile.  What is shared by them is the same row, whoever has them.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refuse_foreign_keys_in_use(run_ bigint) RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+DECLARE
+	fk record;
+BEGIN
+	SELECT f.conname, t.relation, p.relation AS parent
+		INTO fk
+		FROM snowflake_migrate_internal.plan_tables AS t
+			CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
+			JOIN pg_constraint AS f ON f.conrelid = o.oid AND f.contype = 'f' AND f.conparentid = 0
+			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.mode = 'copy'
+				AND p.relation = coalesce(pg_partition_root(f.confrelid), f.confrelid)
+			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_key_columns(f.oid) AS k
+		WHERE t.run = run_ AND NOT (p.kind <> 'none' AND p.key <@ k.parent_columns)
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
+		ORDER BY t.no, f.conname LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+			MESSAGE = format('foreign key "%s" may lead to other rows with target_in_use', fk.conname),
+			DETAIL = format('Table %s refers by it to columns of table %s that are not its key. Users of the target could '
+							'give them to other rows meanwhile.', fk.relation, fk.parent),
+			HINT = 'Merge with the target closed, or, where they do not do that, call with accept_warnings => true.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refuse_foreign_keys_in_use(bigint)
+	IS 'for snowflake_migrate.merge()''s own use: an error where names could get to other rows of a target in use';
 
 /*
  * Adds to the report which schemas were merged before.  Users of a target in use could delete what they brought while

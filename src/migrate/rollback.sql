@@ -266,7 +266,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit 
 AS $$
 	SELECT coalesce(pg_partition_root(f.conrelid), f.conrelid)::regclass, f.conname,
 		snowflake_migrate_internal.fill($query$
-				JOIN {target} AS p ON ({parent_values}) = ({child_values}) AND (p.tableoid, p.ctid) IN ({rows})
+				JOIN {target} AS p ON {same} AND (p.tableoid, p.ctid) IN ({rows})
 			$query$, snowflake_migrate_internal.names(run_, t.no) || jsonb_build_object('rows', k.rows)
 				|| to_jsonb(v))
 	FROM snowflake_migrate_internal.plan_tables AS t
@@ -274,12 +274,12 @@ AS $$
 		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
 		JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(o.oid) AS f ON f.conparentid = 0
 		CROSS JOIN LATERAL (
-			SELECT string_agg(snowflake_migrate_internal.collated(
-					format('x.%I', a.attname), a.attcollation, b.attcollation), ', ' ORDER BY c.n) AS child_values,
-				string_agg(format('p.%I', b.attname), ', ' ORDER BY c.n) AS parent_values
-			FROM unnest(f.conkey, f.confkey) WITH ORDINALITY AS c (attnum, parent_attnum, n)
-				JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
-				JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS v
+			SELECT string_agg(snowflake_migrate_internal.compared(
+					c.operator, format('p.%I', c.parent_name), snowflake_migrate_internal.collated(
+						format('x.%I', c.name), c.own, c.other)), ' AND ' ORDER BY c.n) AS same
+			FROM snowflake_migrate_internal.foreign_key_columns(f.oid) AS k
+				CROSS JOIN LATERAL unnest(k.columns, k.parent_columns, k.operators, k.collations, k.parent_collations)
+					WITH ORDINALITY AS c (name, parent_name, operator, own, other, n)) AS v
 	WHERE t.run = run_ AND t.kind = 'none' AND k.rows IS NOT NULL
 		AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
 $$;

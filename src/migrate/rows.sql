@@ -1113,7 +1113,9 @@ BEGIN
 					coalesce(pg_partition_root(f.confrelid), f.confrelid)::regclass AS parent) AS r
 			CROSS JOIN LATERAL (
 				SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY c.n) AS columns,
-					string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY c.n) AS given,
+					/* With MATCH FULL, a row with some of the values alone violates it, too: it finds no other. */
+					'(' || string_agg(format('t.%I IS NOT NULL', a.attname),
+						CASE f.confmatchtype WHEN 'f' THEN ' OR ' ELSE ' AND ' END ORDER BY c.n) || ')' AS given,
 					string_agg(snowflake_migrate_internal.compared(
 						c.operator, format('p.%I', b.attname), snowflake_migrate_internal.collated(
 							format('t.%I', a.attname), a.attcollation, b.attcollation)),

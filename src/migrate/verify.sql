@@ -771,6 +771,35 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_run(bigint, int[])
 	IS 'for snowflake_migrate.verify(): what is not as it should be';
 
 /*
+ * Tables that a source has by now, and had not when the run was planned: the run has brought nothing of them.  Not those
+ * of a schema of which it has brought nothing at all, as an earlier run had.
+ */
+CREATE FUNCTION snowflake_migrate_internal.unplanned_tables(run_ bigint, OUT source name, OUT relation regclass)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
+AS $$
+	WITH p AS MATERIALIZED (
+		SELECT t.no, t.relation, t.mode, c.relname, c.relnamespace
+		FROM snowflake_migrate_internal.plan_tables AS t JOIN pg_class AS c ON c.oid = t.relation
+		WHERE t.run = run_
+	),
+	brought AS MATERIALIZED (
+		SELECT p.no, p.relnamespace, s.source
+		FROM p JOIN snowflake_migrate_internal.plan_sources AS s ON s.run = run_ AND s.no = p.no
+	)
+	SELECT s.source, p.relation
+	FROM snowflake_migrate_internal.source_schemas(run_) AS s
+		JOIN p ON p.relnamespace = s.target AND p.mode <> 'ignore'
+		JOIN pg_class AS c ON c.relnamespace = s.schema AND c.relname = p.relname
+			AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition
+	WHERE (s.source_no, p.relnamespace) IN (SELECT b.source, b.relnamespace FROM brought AS b)
+		AND (s.source_no, p.no) NOT IN (SELECT b.source, b.no FROM brought AS b)
+	ORDER BY s.source_no, p.no
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.unplanned_tables(bigint)
+	IS 'for snowflake_migrate.verify(): tables of sources that a run does not know';
+
+/*
  * A row for each thing that is not as it should be after a merge; none: it is proved.  Sources and target must not have
  * changed since: rows that somebody changed, or another merge, are named like any that the merge got wrong.
  *
@@ -803,7 +832,10 @@ BEGIN
 	PERFORM snowflake_migrate_internal.refuse_maps(run_row.run);
 	PERFORM snowflake_migrate_internal.refuse_code(run_row.run);
 	RETURN QUERY SELECT v.source, v.relation, v.problem, v.count, v.example
-		FROM snowflake_migrate_internal.verify_run(run_row.run, NULL) AS v WHERE v.severity = 'error';
+		FROM snowflake_migrate_internal.verify_run(run_row.run, NULL) AS v WHERE v.severity = 'error'
+		UNION ALL
+		SELECT u.source, u.relation::text, 'the source did not have this table when it was merged', NULL, NULL
+		FROM snowflake_migrate_internal.unplanned_tables(run_row.run) AS u;
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate.verify(bigint) IS 'proves a merge row by row: what is not as it should be';
