@@ -343,7 +343,8 @@ BEGIN
 			CASE WHEN k.generated AND q.mode <> 'ignore' THEN (
 				SELECT min(m.name)
 				FROM snowflake_migrate_internal.made_of(f.referenced, f.referenced_name) AS m (name)
-					JOIN snowflake_migrate_internal.plan_columns AS b ON b.run = run_ AND b.no = q.no AND b.name = m.name
+					JOIN snowflake_migrate_internal.plan_columns AS b
+						ON b.run = run_ AND b.no = q.no AND b.name = m.name
 				WHERE b.changed_by IS NOT NULL OR b.combine IS NOT NULL OR q.kind = 'id' AND b.name = q.key[1]
 					OR EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS o
 							   WHERE o.run = run_ AND o.no = q.no AND o.name = b.name)) END AS changing_input,

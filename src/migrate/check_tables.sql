@@ -97,8 +97,10 @@ BEGIN
 		FROM snowflake_migrate.runs AS r
 			CROSS JOIN unnest(r.sources) WITH ORDINALITY AS s (name, n)
 		WHERE r.run = run_
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p WHERE p.run = run_ AND p.mode <> 'ignore')
-			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS p WHERE p.run = run_ AND p.source = s.n)
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_tables AS p
+						WHERE p.run = run_ AND p.mode <> 'ignore')
+			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS p
+							WHERE p.run = run_ AND p.source = s.n)
 			AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.merged_before(r.schemas, r.targets) AS b
 							WHERE b.source_no = s.n);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, 'info', s.name, t.relation::text, NULL,

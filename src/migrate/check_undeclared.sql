@@ -100,9 +100,9 @@ COMMENT ON FUNCTION snowflake_migrate_internal.named(text, oid, snowflake_migrat
 	IS 'for snowflake_migrate.merge()''s own use: the table that a word names';
 
 /*
- * The table that a table's column names by its stem, or by its whole name (is_stem).  Of the rules below, the first that
- * finds a table in the order of the last query counts.  Of tables that are called alike, each rule takes that of the
- * column's own schema; called and akin prefer it even to what the other finds elsewhere.
+ * The table that a table's column names by its stem, or by its whole name (is_stem).  Of the rules below, the
+ * first that finds a table in the order of the last query counts.  Of tables that are called alike, each rule
+ * takes that of the column's own schema; called and akin prefer it even to what the other finds elsewhere.
  */
 CREATE FUNCTION snowflake_migrate_internal.named_by(
 	own regclass,

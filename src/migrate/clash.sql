@@ -11,8 +11,8 @@
  *     skip                     policy_skip()
  *     suffix                   policy_suffix()
  *     next_free                policy_next_free()
- *     rerank                   policy_rerank(), after the last pass (record_policies()), or place_ranks() at the end, where
- *                              the target is in use
+ *     rerank                   policy_rerank(), after the last pass (record_policies()), or place_ranks() at the end,
+ *                              where the target is in use
  *
  * To add a policy, write its function, call it from resolve(), and let declare_policy() know it.
  */

@@ -664,9 +664,10 @@ BEGIN
 						string_agg(t.relation::text, ', ' ORDER BY t.no), NULL,
 						'rows as they become cannot be computed: ' || SQLERRM,
 						advice => CASE WHEN strpos(context, 'remote SQL command: ') > 0
-							THEN 'The source''s server says so. If its table was changed since, import the foreign table again, '
-								'or ALTER FOREIGN TABLE ... OPTIONS (SET column_name ...) for it.'
-							WHEN SQLSTATE LIKE '42%' THEN 'A function that is called for a constraint, an index or a generated column needs '
+							THEN 'The source''s server says so. If its table was changed since, import the foreign '
+								'table again, or ALTER FOREIGN TABLE ... OPTIONS (SET column_name ...) for it.'
+							WHEN SQLSTATE LIKE '42%'
+							THEN 'A function that is called for a constraint, an index or a generated column needs '
 								'names with schemas, or: ALTER FUNCTION ... SET search_path = ...;'
 							ELSE 'Change these rows in the source, put a view in its place, or change the target''s '
 								'column, domain or constraint. New ids have up to 19 digits.' END)

@@ -696,11 +696,11 @@ COMMENT ON FUNCTION snowflake_migrate_internal.record_dry_run(bigint, name[], na
  * outside of a transaction block; the same call goes on with a run that was interrupted.
  *
  * sources: for each source an array of its schemas, in this database, one for each of the targets; nodes: for each
- * source, a node number that no id has; batch_size: rows in a transaction, of which a cycle of tables, or a table without
- * a key, is always one; jobs: so many workers work side by side; dry_run: all of it, rolled back but for the report;
- * target_in_use: its users go on meanwhile; rebuild_indexes: secondary indexes of tables that grow by more than a third are dropped before the copy and built
- * again after it; run: the number of the run; accept_warnings: columns that may be references, and are not declared,
- * are none.
+ * source, a node number that no id has; batch_size: rows in a transaction, of which a cycle of tables, or a table
+ * without a key, is always one; jobs: so many workers work side by side; dry_run: all of it, rolled back but for the
+ * report; target_in_use: its users go on meanwhile; rebuild_indexes: secondary indexes of tables that grow by more
+ * than a third are dropped before the copy and built again after it; run: the number of the run; accept_warnings:
+ * columns that may be references, and are not declared, are none.
  */
 CREATE PROCEDURE snowflake_migrate.merge(
 	sources name[],

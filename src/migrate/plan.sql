@@ -569,8 +569,8 @@ BEGIN
 					AND r.name = b.attname AND r.referenced = p.no
 			WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
 				AND u.refclassid = 'pg_class'::regclass AND u.refobjid = a.attrelid);
-	PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN o.oid IS NULL THEN 'warning' ELSE 'error' END, NULL,
-			t.relation::text, r.column_name,
+	PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN o.oid IS NULL THEN 'warning' ELSE 'error' END,
+			NULL, t.relation::text, r.column_name,
 			format(CASE WHEN o.oid IS NULL
 					THEN 'the declared reference to %s leads to no key that is renumbered: values stay as they are'
 					ELSE 'the declared reference leads to %s, a table of a source' END, r.referenced),
@@ -646,8 +646,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.refuse_rules_in_use(bigint)
 	IS 'for snowflake_migrate.merge()''s own use: an error where policies could change rows of a target in use';
 
 /*
- * Raises an error where rows of a source refer to others of it by columns that are not the key: users of a target in use
- * could give these to other rows meanwhile.  What is shared by them is the same row, whoever has them.
+ * Raises an error where rows of a source refer to others of it by columns that are not the key: users of a target in
+ * use could give these to other rows meanwhile.  What is shared by them is the same row, whoever has them.
  */
 CREATE FUNCTION snowflake_migrate_internal.refuse_foreign_keys_in_use(run_ bigint) RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -670,8 +670,8 @@ BEGIN
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
 			MESSAGE = format('foreign key "%s" may lead to other rows with target_in_use', fk.conname),
-			DETAIL = format('Table %s refers by it to columns of table %s that are not its key. Users of the target could '
-							'give them to other rows meanwhile.', fk.relation, fk.parent),
+			DETAIL = format('Table %s refers by it to columns of table %s that are not its key. Users of the target '
+							'could give them to other rows meanwhile.', fk.relation, fk.parent),
 			HINT = 'Merge with the target closed, or, where they do not do that, call with accept_warnings => true.';
 	END IF;
 END

@@ -84,8 +84,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.allow_memory()
 	IS 'for snowflake_migrate.merge()''s own use: gives a transaction the memory to sort and hash many rows';
 
 /*
- * So many tables are worked at in one transaction, at most, since each locks its table and indexes; one where the target
- * is in use, whose users wait for these locks.
+ * So many tables are worked at in one transaction, at most, since each locks its table and indexes; one where the
+ * target is in use, whose users wait for these locks.
  */
 CREATE FUNCTION snowflake_migrate_internal.tables_at_once(is_in_use boolean DEFAULT false) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp

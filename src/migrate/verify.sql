@@ -771,8 +771,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.verify_run(bigint, int[])
 	IS 'for snowflake_migrate.verify(): what is not as it should be';
 
 /*
- * Tables that a source has by now, and had not when the run was planned: the run has brought nothing of them.  Not those
- * of a schema of which it has brought nothing at all, as an earlier run had.
+ * Tables that a source has by now, and had not when the run was planned: the run has brought nothing of them.  Not
+ * those of a schema of which it has brought nothing at all, as an earlier run had.
  */
 CREATE FUNCTION snowflake_migrate_internal.unplanned_tables(run_ bigint, OUT source name, OUT relation regclass)
 RETURNS SETOF record

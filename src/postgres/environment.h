@@ -53,7 +53,7 @@ public:
 	void		clock_ahead(int64_t now_ns, int64_t durable_us) noexcept;
 
 private:
-	/* A statement that runs for long learns so often what others have changed: that restored ids lie above, for example. */
+	/* So often a long statement learns what others have changed: that restored ids lie above, for example. */
 	static constexpr uint64_t hear_every_ns = ns_per_ms;
 
 	void		hear(int64_t now_ns) noexcept;
@@ -67,7 +67,10 @@ using ServerGenerator = Generator<Atomic64, ServerEnvironment>;
 /* The generator, following the settings as they are now.  An error where the library was not preloaded. */
 ServerGenerator &server_generator();
 
-/* For generator_for_ids() alone: what makes the generator ready, where it is then, and whether others' changes are to be heard of. */
+/*
+ * For generator_for_ids() alone: what makes the generator ready, where it is then, and
+ * whether others' changes are to be heard of.
+ */
 void		prepare_ids();
 extern ServerGenerator *own_generator;
 extern bool changes_to_hear;
