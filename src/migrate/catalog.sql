@@ -233,14 +233,23 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.can_read(regclass)
 	IS 'for snowflake_migrate.merge()''s own use: whether the caller sees all rows';
 
-/* What follows an expression that is to have a collation; nothing for null, and for a type that has none (0). */
+/*
+ * What follows an expression that is to have a collation; nothing for null, and for a type that has none (0).
+ * In PL/pgSQL, which keeps the query's plan.
+ */
 CREATE FUNCTION snowflake_migrate_internal.collate_clause(collation_ oid) RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT coalesce((SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
-					 FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
-					 WHERE l.oid = collation_), '');
-END;
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+	IF coalesce(collation_, 0) = 0 THEN
+		RETURN '';
+	END IF;
+	RETURN coalesce((
+		SELECT format(' COLLATE %I.%I', n.nspname, l.collname)
+		FROM pg_collation AS l JOIN pg_namespace AS n ON n.oid = l.collnamespace
+		WHERE l.oid = collation_), '');
+END
+$$;
 COMMENT ON FUNCTION snowflake_migrate_internal.collate_clause(oid)
 	IS 'for snowflake_migrate.merge()''s own use: what gives an expression a collation';
 
