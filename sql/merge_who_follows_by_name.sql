@@ -108,6 +108,48 @@ FROM n.mails AS m LEFT JOIN n.heroes AS h ON h.id = m.to_id LEFT JOIN n.guilds A
 CALL snowflake_migrate.rollback(:run);
 DROP TABLE n.mails, n.heroes, n.guilds, n1.heroes, n1.guilds, n1.mails;
 
+-- partitions by what the row gets only in the target: a reference, and a default
+CREATE TABLE n.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), login text UNIQUE, seen int, whose text);
+CREATE TABLE n.mails (id bigint DEFAULT snowflake_nextval(), to_id bigint REFERENCES n.heroes, login text, PRIMARY KEY (id, to_id)) PARTITION BY RANGE (to_id);
+CREATE TABLE n.mails_1 PARTITION OF n.mails FOR VALUES FROM (0) TO (1000);
+CREATE TABLE n.mails_2 PARTITION OF n.mails FOR VALUES FROM (1000) TO (MAXVALUE);
+ALTER TABLE n.mails_2 ADD FOREIGN KEY (login) REFERENCES n.heroes (login);
+CREATE TABLE n.notes (id bigint DEFAULT snowflake_nextval(), kind int NOT NULL DEFAULT 1, login text, PRIMARY KEY (id, kind)) PARTITION BY LIST (kind);
+CREATE TABLE n.notes_1 PARTITION OF n.notes FOR VALUES IN (1);
+ALTER TABLE n.notes_1 ADD FOREIGN KEY (login) REFERENCES n.heroes (login);
+CREATE TABLE n1.heroes AS SELECT * FROM (VALUES (1, 'ann', 0, 'one'), (2, 'bo', 1, 'one')) AS v (id, login, seen, whose);
+CREATE TABLE n1.mails AS SELECT id, 2 AS to_id, login FROM n1.heroes;
+CREATE TABLE n1.notes AS SELECT id, login FROM n1.heroes;
+INSERT INTO n.heroes VALUES (1, 'ann', 1, 'target');
+SELECT snowflake_migrate.declare_table('n.heroes', 'copy', "only" => 'seen > 0'), snowflake_migrate.declare_no_reference('n.heroes', 'seen') \g /dev/null
+CALL snowflake_migrate.merge('{n1}', 'n', '{390}') \gset
+SELECT m.login, h.whose FROM n.mails AS m JOIN n.heroes AS h USING (login) UNION ALL SELECT m.login, h.whose FROM n.notes AS m JOIN n.heroes AS h USING (login);
+CALL snowflake_migrate.rollback(:run);
+DROP TABLE n.mails, n.notes, n.heroes, n1.heroes, n1.mails, n1.notes;
+
+-- a generated column that refers to another one, which is made alike; and a text to a char(n)
+CREATE TABLE n.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), shard int GENERATED ALWAYS AS (id % 16) STORED, tag char(8) UNIQUE, UNIQUE (id, shard));
+CREATE TABLE n.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), hero_id bigint, hero_shard int GENERATED ALWAYS AS (hero_id % 16) STORED,
+	tag text REFERENCES n.heroes (tag), FOREIGN KEY (hero_id, hero_shard) REFERENCES n.heroes (id, shard));
+CREATE TABLE n1.heroes AS SELECT 1 AS id, 'bo'::char(8) AS tag;
+CREATE TABLE n1.items AS SELECT 1 AS id, 1 AS hero_id, 'bo '::text AS tag;
+SELECT snowflake_migrate.declare_reference('n.items', 'hero_id', 'n.heroes') \g /dev/null
+SELECT * FROM report() WHERE severity = 'error';
+CALL snowflake_migrate.merge('{n1}', 'n', '{391}') \gset
+SELECT h.tag FROM n.items AS i JOIN n.heroes AS h ON (h.id, h.shard) = (i.hero_id, i.hero_shard);
+CALL snowflake_migrate.rollback(:run);
+DROP TABLE n.items, n.heroes, n1.heroes, n1.items;
+
+-- skip by a constraint that is not there any more
+CREATE TABLE n.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), a text UNIQUE);
+CREATE TABLE n.items (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), hero_id bigint, a text UNIQUE);
+CREATE TABLE n1.heroes AS SELECT 1 AS id, 'ann'::text AS a;
+CREATE TABLE n1.items AS SELECT 1 AS id, 7 AS hero_id, 'x'::text AS a;
+SELECT snowflake_migrate.declare_policy('n.items', 'items_a_key', 'skip'), snowflake_migrate.declare_reference('n.items', 'hero_id', 'n.heroes', dangling => 'skip') \g /dev/null
+ALTER TABLE n.items RENAME CONSTRAINT items_a_key TO items_a;
+SELECT * FROM report();
+DROP TABLE n.items, n.heroes, n1.heroes, n1.items;
+
 -- a natural key that is a domain over citext
 CREATE DOMAIN login AS citext;
 CREATE TABLE n.heroes (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), login login, whose text);

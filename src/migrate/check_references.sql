@@ -340,7 +340,10 @@ BEGIN
 	FOR r IN
 		SELECT f.relation::text, f.name, f.referenced::text, f.referenced_name,
 			x.is_outside, q.mode = 'ignore' AS is_ignored, k.changed_by,
-			CASE WHEN k.generated AND q.mode <> 'ignore' THEN (
+			/* What is generated itself changes as well, and the proof compares it. */
+			CASE WHEN k.generated AND q.mode <> 'ignore' AND NOT EXISTS (
+					SELECT FROM snowflake_migrate_internal.plan_columns AS o
+					WHERE o.run = run_ AND o.no = t.no AND o.name = f.name AND o.generated) THEN (
 				SELECT min(m.name)
 				FROM snowflake_migrate_internal.made_of(f.referenced, f.referenced_name) AS m (name)
 					JOIN snowflake_migrate_internal.plan_columns AS b

@@ -1031,9 +1031,8 @@ BEGIN
 		WHERE NOT (x.is_key AND plan.kind = 'id');
 	/* STRICT: nothing where there are none. */
 	PERFORM snowflake_migrate_internal.ask_about_joined_rows(names, constraints) WHERE are_joined;
-	PERFORM snowflake_migrate_internal.ask_about_skipped_rows(names, ARRAY(
-			SELECT c.names FROM unnest(constraints) AS c (names) WHERE c.names ->> 'policy' = 'skip'))
-		WHERE are_skipped;
+	PERFORM snowflake_migrate_internal.ask_about_skipped_rows(names, array_agg(c.one))
+		FROM unnest(constraints) AS c (one) WHERE are_skipped AND c.one ->> 'policy' = 'skip';
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.ask_about_lost_rows(bigint, int)

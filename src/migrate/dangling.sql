@@ -379,18 +379,30 @@ $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.follow(jsonb, "char")
 	IS 'for snowflake_migrate.merge()''s own use: rows that must refer to rows that are skipped or stay behind';
 
-/* A condition on rows of a source, with what rows_origin() names: that they get into a partition of their table. */
+/*
+ * A condition on rows s of a source: that they get into a partition of their table.  True where that takes a value that
+ * they get only in the target: of a key that is renumbered, a reference, a default, or what a policy changes.
+ */
 CREATE FUNCTION snowflake_migrate_internal.in_partition(run_ bigint, no_ int, source_ int, partition oid) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $$
-	SELECT CASE WHEN p.bounds IS NULL THEN 'true' ELSE format('(SELECT %s FROM (SELECT %s) AS %I)', p.bounds,
-		(SELECT string_agg(format('%s AS %I', CASE
-				WHEN c.key_position IS NOT NULL AND t.kind <> 'none' THEN 'm.n' || c.key_position
-				ELSE coalesce(c.given, format('CAST(NULL AS %s)', c.type)) END, c.name), ', ')
-		 FROM snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c), r.relname) END
-	FROM snowflake_migrate_internal.planned_table(run_, no_) AS t
-		JOIN pg_class AS r ON r.oid = t.relation
-		CROSS JOIN (SELECT pg_get_partition_constraintdef(partition)) AS p (bounds)
+	WITH bound AS MATERIALIZED (
+		SELECT k.attname AS name, p.partexprs IS NOT NULL AS is_expression, c.given,
+			c.given IS NOT NULL AND c.changed_by IS NULL AND NOT c.combined
+				AND NOT (t.kind = 'id' AND c.key_position IS NOT NULL)
+				AND NOT EXISTS (SELECT FROM snowflake_migrate_internal.plan_references AS r
+								WHERE r.run = run_ AND r.no = no_ AND r.name = k.attname) AS stays
+		FROM pg_partition_ancestors(partition) AS o (oid)
+			JOIN pg_partitioned_table AS p ON p.partrelid = o.oid
+			CROSS JOIN unnest(p.partattrs) AS n (attnum)
+			CROSS JOIN snowflake_migrate_internal.planned_table(run_, no_) AS t
+			LEFT JOIN pg_attribute AS k ON k.attrelid = p.partrelid AND k.attnum = n.attnum AND n.attnum > 0
+			LEFT JOIN snowflake_migrate_internal.stored_columns(run_, no_, source_) AS c ON c.name = k.attname
+	)
+	SELECT CASE WHEN bool_and(b.stays IS TRUE AND NOT b.is_expression) THEN format('(SELECT %s FROM (SELECT %s) AS x)',
+			pg_get_partition_constraintdef(partition), string_agg(DISTINCT format('%s AS %I', b.given, b.name), ', '))
+		ELSE 'true' END
+	FROM bound AS b
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.in_partition(bigint, int, int, oid)
 	IS 'for snowflake_migrate.merge()''s own use: which rows of a source get into a partition';

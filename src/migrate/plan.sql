@@ -664,7 +664,9 @@ BEGIN
 				AND p.relation = coalesce(pg_partition_root(f.confrelid), f.confrelid)
 			CROSS JOIN LATERAL snowflake_migrate_internal.foreign_key_columns(f.oid) AS k
 		WHERE t.run = run_ AND NOT (p.kind <> 'none' AND p.key <@ k.parent_columns)
-			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = t.no)
+			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s
+						WHERE s.run = run_ AND s.no = t.no
+							AND snowflake_migrate_internal.has_columns(s.relation, k.columns))
 			AND EXISTS (SELECT FROM snowflake_migrate_internal.plan_sources AS s WHERE s.run = run_ AND s.no = p.no)
 		ORDER BY t.no, f.conname LIMIT 1;
 	IF FOUND THEN

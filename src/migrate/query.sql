@@ -138,7 +138,8 @@ COMMENT ON FUNCTION snowflake_migrate_internal.deferrable_constraints(regclass)
 
 /*
  * A comparison by one operator, or by what = is where that is null.  Outside of pg_catalog another role may have one of
- * the same name for the types that the values have: only for an operator's own types is there one alone.
+ * the same name for the types that the values have: only for an operator's own types is there one alone.  A text beside
+ * a char(n) would be compared as texts are.
  */
 CREATE FUNCTION snowflake_migrate_internal.compared(operator oid, left_ text, right_ text) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -146,8 +147,8 @@ SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
 	RETURN coalesce((
-			SELECT CASE n.nspname
-				WHEN 'pg_catalog' THEN format('%s OPERATOR(pg_catalog.%s) %s', left_, o.oprname, right_)
+			SELECT CASE WHEN n.nspname = 'pg_catalog' AND o.oprleft <> 'bpchar'::regtype
+				THEN format('%s OPERATOR(pg_catalog.%s) %s', left_, o.oprname, right_)
 				ELSE format('CAST(%s AS %s) OPERATOR(%I.%s) CAST(%s AS %s)', left_, format_type(o.oprleft, -1),
 							n.nspname, o.oprname, right_, format_type(o.oprright, -1)) END
 			FROM pg_operator AS o JOIN pg_namespace AS n ON n.oid = o.oprnamespace

@@ -304,8 +304,8 @@ snowflake_registry_max_forward_jump(PG_FUNCTION_ARGS)
 }
 
 /*
- * The trigger BEFORE INSERT OR UPDATE OR DELETE of the registry's tables, for what is
- * replicated: nothing that a subscription brings is written.
+ * The trigger BEFORE INSERT OR UPDATE OR DELETE, and BEFORE TRUNCATE, of the registry's
+ * tables, for what is replicated: nothing that a subscription brings is written.
  */
 PG_FUNCTION_INFO_V1(snowflake_registry_keep_own);
 Datum
@@ -313,9 +313,22 @@ snowflake_registry_keep_own(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = reinterpret_cast<TriggerData *>(fcinfo->context);
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
-		elog(ERROR, "not called as a trigger before each row");
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event))
+		elog(ERROR, "not called as a trigger before the event");
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
+	{
+		/* No trigger can pass over it. */
+		if (IsLogicalWorker())
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot truncate the tables of a snowflake registry by a subscription"),
+					 errdetail("They have the claims of this database's registry."),
+					 errhint("Pass over the transaction by ALTER SUBSCRIPTION ... SKIP, and publish without "
+							 "\"truncate\", or without the schema snowflake_internal.")));
+		return Datum{0};
+	}
+	if (!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		elog(ERROR, "not called as a trigger for each row");
 	if (IsLogicalWorker())
 		return Datum{0};
 	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple);

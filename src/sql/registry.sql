@@ -83,6 +83,15 @@ CREATE TRIGGER keep_own BEFORE INSERT OR UPDATE OR DELETE ON snowflake_internal.
 	FOR EACH ROW EXECUTE FUNCTION snowflake_internal.registry_keep_own();
 CREATE TRIGGER keep_own BEFORE INSERT OR UPDATE OR DELETE ON snowflake_internal.registry_server
 	FOR EACH ROW EXECUTE FUNCTION snowflake_internal.registry_keep_own();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON snowflake_internal.registry_claim
+	FOR EACH STATEMENT EXECUTE FUNCTION snowflake_internal.registry_keep_own();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON snowflake_internal.registry_group
+	FOR EACH STATEMENT EXECUTE FUNCTION snowflake_internal.registry_keep_own();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON snowflake_internal.registry_server
+	FOR EACH STATEMENT EXECUTE FUNCTION snowflake_internal.registry_keep_own();
+ALTER TABLE snowflake_internal.registry_claim ENABLE REPLICA TRIGGER keep_all;
+ALTER TABLE snowflake_internal.registry_group ENABLE REPLICA TRIGGER keep_all;
+ALTER TABLE snowflake_internal.registry_server ENABLE REPLICA TRIGGER keep_all;
 ALTER TABLE snowflake_internal.registry_claim ENABLE REPLICA TRIGGER keep_own;
 ALTER TABLE snowflake_internal.registry_group ENABLE REPLICA TRIGGER keep_own;
 ALTER TABLE snowflake_internal.registry_server ENABLE REPLICA TRIGGER keep_own;

@@ -138,5 +138,10 @@ $server->wait_for_catchup('everything');
 is($server->safe_psql('subscriber', q{SELECT string_agg(registry_group || ' ' || layout, ', ' ORDER BY 1) FROM snowflake_internal.registry_group}),
 	'default own, gone own', 'a subscriber keeps its registry');
 is($server->safe_psql('subscriber', q{SELECT count(*) FROM snowflake_internal.registry_server}), 1, 'and where it is');
+my $log = $server->log_position;
+$server->safe_psql('shop', 'TRUNCATE snowflake_internal.registry_claim, snowflake_internal.registry_group, snowflake_internal.registry_server');
+$server->wait_for_log(qr/ERROR:  cannot truncate the tables of a snowflake registry by a subscription/, $log);
+is($server->safe_psql('subscriber', q{SELECT count(*) FROM snowflake_internal.registry_group}), 2, 'nor do they go by TRUNCATE');
+$server->safe_psql('subscriber', 'ALTER SUBSCRIPTION everything DISABLE');
 $server->safe_psql('subscriber', 'DROP SUBSCRIPTION everything');
 done_testing();
