@@ -408,7 +408,7 @@ foreach my $isolation ('read\\ committed', 'repeatable\\ read', 'serializable')
 	local $ENV{PGOPTIONS} = "-c default_transaction_isolation=$isolation";
 
 	sql("CREATE TABLE later (id serial PRIMARY KEY, n int); INSERT INTO later (n) SELECT generate_series(1, 100)");
-	like(swap_meanwhile("'{later}'", 'CREATE INDEX added ON game.later (id, n)'), qr/the new columns are not ready.*snowflake_new_added/s,
+	like(swap_meanwhile("'{later}'", 'CREATE INDEX added ON game.later (id, n)'), qr/new columns are not ready to replace.*snowflake_new_added/s,
 		"$isolation: the swap sees an index that was added while it waited");
 	sql($_) foreach @{ (steps_left(undef, keys => "'{later}'"))[0] };
 	is(sql(q{SELECT indexdef FROM pg_indexes WHERE indexname = 'added'}), 'CREATE INDEX added ON game.later USING btree (id, n)', "$isolation: it is there");
