@@ -60,15 +60,32 @@ $server->safe_psql('copy', q{SET client_min_messages = error; DELETE FROM snowfl
 	SELECT (extract(epoch FROM clock_timestamp() + ahead * interval '1 hour') * 1000000)::bigint, 0, true FROM unnest('{25, 100}'::int[]) AS ahead});
 is($server->safe_psql('copy', 'SELECT count(*) FROM snowflake_internal.restored_limit WHERE NOT is_trusted'), 2, 'more than a day ahead');
 
-# Who is in the middle of a transaction, or of a statement, learns of such a row within moments.
+# Who is in the middle of a transaction, or of a statement, learns of such a row within moments. The statement waits at its
+# second turn, when all that it needs is planned: nothing else lets it hear of what others do.
 $server->safe_psql('copy', 'DELETE FROM snowflake_internal.restored_limit');
 foreach my $level ('READ COMMITTED', 'REPEATABLE READ')
 {
+	my $gate = $server->background_psql('copy');
 	my $session = $server->background_psql('copy', on_error_stop => 0);
 
+	$gate->query_safe('SELECT pg_advisory_lock(2)');
 	like($session->query("BEGIN ISOLATION LEVEL $level; SELECT snowflake_nextval()"), qr/^\d+$/, "$level: an id");
+	$session->query_until(qr/begun/, q{\echo begun
+		DO $$
+		BEGIN
+			FOR turn IN 1 .. 2 LOOP
+				PERFORM pg_advisory_xact_lock(turn);
+				PERFORM count(snowflake_nextval()) FROM generate_series(1, 100000);
+			END LOOP;
+		END
+		$$;
+		\echo ended
+		});
+	$server->poll_query_until('copy', q{SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)})
+	  or die "$level: the statement does not wait";
 	plant('copy', '2 days');
-	$session->query('SELECT count(snowflake_nextval()) FROM generate_series(1, 1000000)');
+	$gate->quit;
+	$session->query_until(qr/ended/, '');
 	like($session->{stderr}, $refused, "$level: none once restored ids lie above");
 	$session->quit;
 	$server->safe_psql('copy', 'DELETE FROM snowflake_internal.restored_limit');
