@@ -67,8 +67,7 @@ COMMENT ON FUNCTION snowflake_migrate_internal.foreign_keys_to(oid)
 CREATE FUNCTION snowflake_migrate_internal.collated(value text, own_collation oid, other_collation oid) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT value || CASE WHEN own_collation <> other_collation
-		THEN ' COLLATE ' || other_collation::regcollation ELSE '' END
+	SELECT value || snowflake_migrate_internal.collate_clause(nullif(other_collation, own_collation))
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.collated(text, oid, oid)
 	IS 'for snowflake_migrate.merge()''s own use: a value to be compared by another collation';
@@ -108,9 +107,8 @@ AS $$
 	FROM pg_attribute AS a
 		JOIN pg_attrdef AS e ON e.adrelid = a.attrelid AND e.adnum = a.attnum
 		JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid
-			OR d.classid = 'pg_class'::regclass AND d.objid = a.attrelid AND d.objsubid = a.attnum
-		JOIN pg_attribute AS b ON d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
-			AND b.attrelid = a.attrelid AND b.attnum = d.refobjsubid AND b.attnum <> a.attnum
+			AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
+		JOIN pg_attribute AS b ON b.attrelid = a.attrelid AND b.attnum = d.refobjsubid AND b.attnum <> a.attnum
 	WHERE a.attrelid = relation AND a.attname = generated AND a.attgenerated <> ''
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.made_of(regclass, name)

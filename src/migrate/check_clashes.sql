@@ -27,11 +27,9 @@ BEGIN
 		FROM pg_attribute AS a
 		WHERE a.attrelid = index_columns.relation AND a.attnum > 0
 			AND (a.attnum = ANY (attnums) OR EXISTS (
-				SELECT FROM pg_attrdef AS g
-					JOIN pg_attribute AS o ON o.attrelid = g.adrelid AND o.attnum = g.adnum AND o.attgenerated <> ''
-					JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = g.oid
-						AND d.refclassid = 'pg_class'::regclass AND d.refobjid = g.adrelid
-				WHERE g.adrelid = a.attrelid AND g.adnum = ANY (attnums) AND d.refobjsubid = a.attnum)));
+				SELECT FROM pg_attribute AS g
+				WHERE g.attrelid = a.attrelid AND g.attnum = ANY (attnums) AND g.attgenerated <> ''
+					AND a.attname IN (SELECT snowflake_migrate_internal.made_of(g.attrelid, g.attname)))));
 END
 $$;
 COMMENT ON FUNCTION snowflake_migrate_internal.index_columns(regclass, name)

@@ -561,14 +561,10 @@ BEGIN
 			JOIN snowflake_migrate_internal.plan_tables AS p ON p.run = run_ AND p.relation = f.referenced
 				AND p.kind = 'id' AND p.key = ARRAY[f.referenced_name]
 			JOIN pg_attribute AS a ON a.attrelid = f.relation AND a.attname = f.name AND a.attgenerated <> ''
-			JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 		WHERE NOT EXISTS (
-			SELECT FROM pg_depend AS u
-				JOIN pg_attribute AS b ON b.attrelid = u.refobjid AND b.attnum = u.refobjsubid
+			SELECT FROM snowflake_migrate_internal.made_of(f.relation, f.name) AS m (name)
 				JOIN snowflake_migrate_internal.plan_references AS r ON r.run = run_ AND r.no = t.no
-					AND r.name = b.attname AND r.referenced = p.no
-			WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid
-				AND u.refclassid = 'pg_class'::regclass AND u.refobjid = a.attrelid);
+					AND r.name = m.name AND r.referenced = p.no);
 	PERFORM snowflake_migrate_internal.add_to_report(run_, CASE WHEN o.oid IS NULL THEN 'warning' ELSE 'error' END,
 			NULL, t.relation::text, r.column_name,
 			format(CASE WHEN o.oid IS NULL

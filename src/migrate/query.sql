@@ -160,6 +160,30 @@ COMMENT ON FUNCTION snowflake_migrate_internal.compared(oid, text, text)
 	IS 'for snowflake_migrate.merge()''s own use: a comparison by one operator';
 
 /*
+ * A condition on rows of two tables, by their aliases: that the child refers to the parent by a foreign key.
+ * In PL/pgSQL, which keeps the query's plan.
+ */
+CREATE FUNCTION snowflake_migrate_internal.refers_by(foreign_key oid, parent text, child text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+	RETURN (
+		SELECT string_agg(snowflake_migrate_internal.compared(
+				c.operator, format('%s.%I', parent, b.attname), snowflake_migrate_internal.collated(
+					format('%s.%I', child, a.attname), a.attcollation, b.attcollation)), ' AND ' ORDER BY c.n)
+		FROM pg_constraint AS f
+			CROSS JOIN LATERAL unnest(f.conkey, f.confkey, f.conpfeqop)
+				WITH ORDINALITY AS c (attnum, parent_attnum, operator, n)
+			JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
+			JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum
+		WHERE f.oid = foreign_key);
+END
+$$;
+COMMENT ON FUNCTION snowflake_migrate_internal.refers_by(oid, text, text)
+	IS 'for snowflake_migrate.merge()''s own use: that a row refers to another by a foreign key';
+
+/*
  * The name of another column beside one: where it would be longer than a name may be, a hash stands for the column's,
  * as names that begin alike would be cut to the same.
  */

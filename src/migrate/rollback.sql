@@ -274,12 +274,7 @@ AS $$
 		CROSS JOIN LATERAL snowflake_migrate_internal.with_partitions(t.relation) AS o (oid)
 		JOIN LATERAL snowflake_migrate_internal.foreign_keys_to(o.oid) AS f ON f.conparentid = 0
 		CROSS JOIN LATERAL (
-			SELECT string_agg(snowflake_migrate_internal.compared(
-					c.operator, format('p.%I', c.parent_name), snowflake_migrate_internal.collated(
-						format('x.%I', c.name), c.own, c.other)), ' AND ' ORDER BY c.n) AS same
-			FROM snowflake_migrate_internal.foreign_key_columns(f.oid) AS k
-				CROSS JOIN LATERAL unnest(k.columns, k.parent_columns, k.operators, k.collations, k.parent_collations)
-					WITH ORDINALITY AS c (name, parent_name, operator, own, other, n)) AS v
+			SELECT snowflake_migrate_internal.refers_by(f.oid, 'p', 'x') AS same) AS v
 	WHERE t.run = run_ AND t.kind = 'none' AND k.rows IS NOT NULL
 		AND t.no BETWEEN coalesce(parent_no, 0) AND coalesce(parent_no, 2147483647)
 $$;

@@ -1101,9 +1101,9 @@ BEGIN
 			'parent', snowflake_migrate_internal.only(r.parent),
 			'columns', k.columns,
 			'given', k.given || snowflake_migrate_internal.in_part(f.conrelid, 't'),
-			'same', k.same || snowflake_migrate_internal.in_part(f.confrelid, 'p'),
+			'same', s.same || snowflake_migrate_internal.in_part(f.confrelid, 'p'),
 			'given_to_come', k.given,
-			'same_to_come', k.same,
+			'same_to_come', s.same,
 			'in_child', coalesce(pg_get_partition_constraintdef(f.conrelid), 'true'),
 			'in_parent', coalesce(pg_get_partition_constraintdef(f.confrelid), 'true'),
 			'locked', CASE WHEN has_table_privilege(r.parent, 'UPDATE') THEN 'FOR KEY SHARE OF p' ELSE '' END)
@@ -1115,15 +1115,10 @@ BEGIN
 				SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY c.n) AS columns,
 					/* With MATCH FULL, a row with some of the values alone violates it, too: it finds no other. */
 					'(' || string_agg(format('t.%I IS NOT NULL', a.attname),
-						CASE f.confmatchtype WHEN 'f' THEN ' OR ' ELSE ' AND ' END ORDER BY c.n) || ')' AS given,
-					string_agg(snowflake_migrate_internal.compared(
-						c.operator, format('p.%I', b.attname), snowflake_migrate_internal.collated(
-							format('t.%I', a.attname), a.attcollation, b.attcollation)),
-						' AND ' ORDER BY c.n) AS same
-				FROM unnest(f.conkey, f.confkey, f.conpfeqop)
-						WITH ORDINALITY AS c (attnum, parent_attnum, operator, n)
-					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum
-					JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = c.parent_attnum) AS k
+						CASE f.confmatchtype WHEN 'f' THEN ' OR ' ELSE ' AND ' END ORDER BY c.n) || ')' AS given
+				FROM unnest(f.conkey) WITH ORDINALITY AS c (attnum, n)
+					JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = c.attnum) AS k
+			CROSS JOIN LATERAL (SELECT snowflake_migrate_internal.refers_by(f.oid, 'p', 't')) AS s (same)
 		WHERE f.oid = foreign_key);
 END
 $$;
