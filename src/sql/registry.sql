@@ -89,12 +89,12 @@ CREATE TRIGGER keep_all BEFORE TRUNCATE ON snowflake_internal.registry_group
 	FOR EACH STATEMENT EXECUTE FUNCTION snowflake_internal.registry_keep_own();
 CREATE TRIGGER keep_all BEFORE TRUNCATE ON snowflake_internal.registry_server
 	FOR EACH STATEMENT EXECUTE FUNCTION snowflake_internal.registry_keep_own();
-ALTER TABLE snowflake_internal.registry_claim ENABLE REPLICA TRIGGER keep_all;
-ALTER TABLE snowflake_internal.registry_group ENABLE REPLICA TRIGGER keep_all;
-ALTER TABLE snowflake_internal.registry_server ENABLE REPLICA TRIGGER keep_all;
-ALTER TABLE snowflake_internal.registry_claim ENABLE REPLICA TRIGGER keep_own;
-ALTER TABLE snowflake_internal.registry_group ENABLE REPLICA TRIGGER keep_own;
-ALTER TABLE snowflake_internal.registry_server ENABLE REPLICA TRIGGER keep_own;
+ALTER TABLE snowflake_internal.registry_claim ENABLE ALWAYS TRIGGER keep_all;
+ALTER TABLE snowflake_internal.registry_group ENABLE ALWAYS TRIGGER keep_all;
+ALTER TABLE snowflake_internal.registry_server ENABLE ALWAYS TRIGGER keep_all;
+ALTER TABLE snowflake_internal.registry_claim ENABLE ALWAYS TRIGGER keep_own;
+ALTER TABLE snowflake_internal.registry_group ENABLE ALWAYS TRIGGER keep_own;
+ALTER TABLE snowflake_internal.registry_server ENABLE ALWAYS TRIGGER keep_own;
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_claim', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_internal.registry_group', '');
